@@ -146,14 +146,14 @@ def test_what_the_judge_explains_of_the_board_is_what_it_explains_row_by_row(jud
     """With λ = Σ Cov(h, g) / Σ Var(g), both over pairs, each divided by its votes."""
     variance = shared = cost = 0.0
     for _ in range(3):  # three pairs with the same 20 votes, in which a is shown first
-        h = np.repeat([[1, 0], [1, 0], [0, 1], [0, 1], [0, 0]], [8, 3, 4, 2, 3], axis=0)
-        g = np.repeat([[1, 0], [0, 0], [0, 1], [0, 0], [1, 0]], [8, 3, 4, 2, 3], axis=0)
+        h = np.repeat([1, 1, 0, 0, 0.5], [8, 3, 4, 2, 3])
+        g = np.repeat([1, 0.5, 0, 0.5, 1], [8, 3, 4, 2, 3])
         human, verdict = h - h.mean(axis=0), g - g.mean(axis=0)
         variance += (human**2).sum()
         shared += (human * verdict).sum()
         cost += (verdict**2).sum()
     expected = shared**2 / cost / variance
-    for ties in Ties:  # the board keeps them, whatever the audit does
+    for ties in Ties:  # the board keeps ties, as half a win, whatever the audit does
         report = read_audit(judged, GPT, ties)
         assert report.board_explained == pytest.approx(expected)
         assert report.board_tau_max == pytest.approx(1 / (1 - expected))

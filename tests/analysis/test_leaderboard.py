@@ -15,7 +15,7 @@ from coupled_arena.analysis.leaderboard.result import (
     leaderboard,
     read_leaderboard,
 )
-from coupled_arena.core.choices import BoardSource, Cutoff, Design, Voters, Weighting
+from coupled_arena.core.choices import BoardSource, Cutoff, Design, TieScore, Voters, Weighting
 from coupled_arena.core.records import Battle, Mode, Origin, Prompt, Sampling, Source, Vote, new_id
 from coupled_arena.stats.ranking.estimates import estimate, estimate_from_votes
 from coupled_arena.stats.ranking.rank_sets import Separation
@@ -90,11 +90,11 @@ def test_standings_come_best_first_and_unknown_last(store):
     board = read_leaderboard(store)
     b, a = board.standings
     assert (b.model, a.model) == ("B", "A")
-    assert b.place.win_rate == pytest.approx(6 / 12)
+    assert b.place.win_rate == pytest.approx(8 / 12)
     assert (b.wins, b.losses, b.ties, b.both_bad, b.identical) == (6, 2, 1, 1, 2)
     assert (b.human_votes, b.comparisons) == (10, 12)
     assert b.place.low < b.place.win_rate < b.place.high
-    assert a.place.win_rate == pytest.approx(2 / 12)
+    assert a.place.win_rate == pytest.approx(4 / 12)
     assert (b.place.rank, a.place.rank) == (1, 2)
     assert board.human_votes == 10
     assert board.identical == 2
@@ -256,7 +256,9 @@ def test_the_board_says_of_clusters_what_the_simulations_say(store, prompts, pai
     truth = SimulatedTruth((0.4, 0.0, -0.4), **votes, design=Design.VOTERS, prompt_effect=1.5)
     drawn = truth.draw(np.random.default_rng(3))
     store_rankings(store, drawn)
-    found = read_estimates(store, Selection(judge="gpt"), Method(voters=Voters.THESE))
+    found = read_estimates(
+        store, Selection(judge="gpt"), Method(ties=TieScore.LOSS, voters=Voters.THESE)
+    )
     for source, kept in ((BoardSource.HUMAN, False), (BoardSource.PPR, True)):
         counts, on = drawn.counts(), drawn.prompts()
         plain = estimate(counts, prompts=on) if kept else None
@@ -285,7 +287,7 @@ def test_a_board_of_a_campaign_says_what_the_simulations_say(store, prompts):
     truth = Campaign((0.4, 0.0, -0.4), 6, 120, prompts=prompts, prompt_effect=1.0, judge_only=40)
     drawn = truth.draw(np.random.default_rng(4))
     store_rankings(store, drawn)
-    found = read_estimates(store, Selection(judge="gpt"))
+    found = read_estimates(store, Selection(judge="gpt"), Method(ties=TieScore.LOSS))
     for source, ranking in ((BoardSource.HUMAN, Ranking.HUMAN), (BoardSource.PPR, Ranking.PPR)):
         expected, stored = estimate_drawn(drawn, ranking), found.by_source[source]
         assert (stored.tastes.voters, stored.tastes.votes) == (6, 120)

@@ -11,7 +11,7 @@ import pytest
 import coupled_arena as ca
 from coupled_arena.analysis.leaderboard.board_estimates import Method, read_estimates
 from coupled_arena.analysis.leaderboard.result import leaderboard, read_leaderboard
-from coupled_arena.core.choices import BoardSource, Weighting
+from coupled_arena.core.choices import BoardSource, TieScore, Weighting
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.records import Prompt
 from coupled_arena.store.database import Store
@@ -140,7 +140,7 @@ def test_a_judge_of_two_names_is_one(store, weighting):
 
 
 def test_what_is_said_of_several_judges(drawn, store):
-    board = read_leaderboard(store, TOGETHER)
+    board = read_leaderboard(store, TOGETHER, Method(ties=TieScore.LOSS))
     x, y = board.estimate.judge_weights
     said = judge_words(board)
     assert "With these judges a model keeps" in said

@@ -20,14 +20,15 @@ from tests.store.test_comparisons import World
 ESTIMATES = ["model", "win_rate", "standard_error", "low", "high", "rank", "rank_low", "rank_high"]
 
 
-def by_hand(frame, model):
+def by_hand(frame, model, tie=0.5):
     """Mean over opponents of the share of wins: what stratified weighting is, from the rows."""
     shares = []
     for other in sorted({*frame.model_a, *frame.model_b} - {model}):
         met = frame[frame.model_a.isin([model, other]) & frame.model_b.isin([model, other])]
         won = (met.model_a == model) & (met.winner == "model_a")
         won |= (met.model_b == model) & (met.winner == "model_b")
-        shares.append(won.mean())
+        tied = ~met.winner.isin(["model_a", "model_b"])
+        shares.append((won + tie * tied).mean())
     return np.mean(shares)
 
 
@@ -113,7 +114,7 @@ def test_both_modes_are_compared(votes):
     for mode in ("coupled", "independent"):
         half = votes[(np.arange(len(votes)) % 2 == 1) == (mode == "coupled")]
         for model in "xyz":
-            assert modes[mode][model] == pytest.approx(by_hand(half, model), abs=1e-12)
+            assert modes[mode][model] == pytest.approx(by_hand(half, model, tie=0), abs=1e-12)
 
 
 @needs_real_votes
@@ -128,14 +129,15 @@ def test_real_votes_with_a_judge_meet_the_golden_values(name):
     frame.loc[alone, "winner"] = None
     frame = frame.loc[[*voted, *alone]]
     expected = golden()["ppr"][name]["gpt4"]
-    by_model = ca.rank(frame).to_frame().set_index("model").loc[golden()["models"]]
+    by_model = ca.rank(frame, ties="loss").to_frame().set_index("model").loc[golden()["models"]]
     assert by_model.win_rate.tolist() == pytest.approx(expected["stratified"]["theta"], abs=1e-11)
     assert by_model.standard_error.tolist() == pytest.approx(
         expected["stratified"]["se"], abs=1e-11
     )
     for cutoff in ("chi2", "bonferroni"):
         for alpha, ranks in expected["stratified"]["rank_sets"].get(cutoff, {}).items():
-            found = ca.rank(frame, cutoff=cutoff, alpha=float(alpha)).to_frame().set_index("model")
+            found = ca.rank(frame, cutoff=cutoff, alpha=float(alpha), ties="loss")
+            found = found.to_frame().set_index("model")
             assert found.loc[golden()["models"], ["rank_low", "rank_high"]].values.tolist() == ranks
     published = ca.rank(frame, weighting="count", covariance="published").to_frame()
     theta = published.set_index("model").loc[golden()["models"]].win_rate
@@ -158,7 +160,7 @@ def test_real_votes_with_a_judge_meet_the_golden_values(name):
 def test_rows_that_say_nothing(changes, complaint):
     frame = pd.DataFrame([{"model_a": "x", "model_b": "y", "winner": "tie", **changes}])
     if complaint is None:
-        assert ca.rank(frame).to_frame().wins.tolist() == [1, 0]
+        assert ca.rank(frame, ties="loss").to_frame().wins.tolist() == [1, 0]
         return
     with pytest.raises(VoteError, match=complaint):
         ca.rank(frame)
@@ -181,7 +183,7 @@ def test_the_first_of_many_wrong_rows_is_named(votes):
             "`cutoff` is one of max-t, step-down, any-time, bonferroni, chi2, not 'max'",
         ),
         (None, {"sets": "alone"}, "`sets` is one of joint, marginal, not 'alone'"),
-        (None, {"ties": "drop"}, "`ties` is one of loss, half, not 'drop'"),
+        (None, {"ties": "drop"}, "`ties` is one of half, loss, not 'drop'"),
         (None, {"source": "ppr"}, "needs verdicts: a column verdict"),
         (None, {"source": "crowd"}, "`source` is one of human, judge, ppr"),
         (7, {}, "votes is a pandas DataFrame"),

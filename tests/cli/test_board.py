@@ -131,23 +131,23 @@ def test_a_small_store(call, board, small):
 
 
 def test_ties_as_half_a_win_and_sets_for_each_model_alone(call, board, small):
-    rows, answer = board(small, "--ties", "half", "--sets", "marginal")
+    rows, answer = board(small, "--ties", "loss", "--sets", "marginal")
     usual, before = board(small)
-    assert (answer["ties"], answer["sets"]) == ("half", "marginal")
-    assert (before["ties"], before["sets"]) == ("loss", "joint")
+    assert (answer["ties"], answer["sets"]) == ("loss", "marginal")
+    assert (before["ties"], before["sets"]) == ("half", "joint")
     for model, row in rows.items():
-        assert row["win_rate"] == pytest.approx((row["wins"] + row["ties"] / 2) / 40)
-        assert usual[model]["win_rate"] == pytest.approx(row["wins"] / 40)
+        assert row["win_rate"] == pytest.approx(row["wins"] / 40)
+        assert usual[model]["win_rate"] == pytest.approx((row["wins"] + row["ties"] / 2) / 40)
         assert (row["rank_low"], row["rank_high"]) == (
             *(usual[model]["rank_low"], usual[model]["rank_high"]),
         )
-    assert "half a win" in answer["warnings"][0]
+    assert "a win for neither" in answer["warnings"][0]
     assert "for its model alone" in answer["warnings"][1]
     assert answer["verdict"].startswith("A model that you chose before you looked has")
-    assert not any("half" in warning or "alone" in warning for warning in before["warnings"])
-    code, out, _ = call("leaderboard", "--db", small, "--ties", "half")
+    assert not any("neither" in warning or "alone" in warning for warning in before["warnings"])
+    code, out, _ = call("leaderboard", "--db", small, "--covariance", "published")
     assert code == 0
-    assert "sets joint, ties half" in out
+    assert "sets joint, ties loss" in out
     for option in ("--ties", "--sets"):
         code, _, err = call("leaderboard", "--db", small, option, "some")
         assert code

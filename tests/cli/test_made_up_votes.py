@@ -79,6 +79,9 @@ def board(call, db):
     return read
 
 
+AS_LOSSES, PUBLISHED = ("--ties", "loss"), ("--covariance", "published")
+
+
 def errors(covariance):
     return np.sqrt(np.diag(covariance))
 
@@ -91,8 +94,9 @@ def test_votes_and_verdicts_by_themselves(board, rows, source):
         own = Rows(a, b, g, g)
     theta, published, corrected = powered(own, NOBODY, K)
     options = ("--source", source, "--cutoff", "chi2", "--weighting", "count")
-    for kind, covariance in (("published", published), ("corrected", corrected)):
-        rate, error, low, high, answer = board(*options, "--covariance", kind)
+    # Of the published covariance ties are losses, unless one says otherwise.
+    for kind, covariance in ((PUBLISHED, published), (AS_LOSSES, corrected)):
+        rate, error, low, high, answer = board(*options, *kind)
         assert rate == pytest.approx(theta, abs=1e-11)
         assert error == pytest.approx(errors(covariance), abs=1e-11)
         assert (low.tolist(), high.tolist()) == tuple(
@@ -100,7 +104,7 @@ def test_votes_and_verdicts_by_themselves(board, rows, source):
         )
     assert answer["human_comparisons"] == VOTES
     theta, covariance, _ = stratified(own, NOBODY, K)
-    rate, error, *_ = board("--source", source)
+    rate, error, *_ = board("--source", source, *AS_LOSSES)
     assert rate == pytest.approx(theta, abs=1e-11)
     assert error == pytest.approx(errors(covariance), abs=1e-11)
 
@@ -108,13 +112,13 @@ def test_votes_and_verdicts_by_themselves(board, rows, source):
 def test_votes_with_a_judge(board, rows):
     human, alone = rows
     theta, covariance, tuning = stratified(human, alone, K)
-    rate, error, *_, answer = board("--judge", "gpt-4")
+    rate, error, *_, answer = board("--judge", "gpt-4", *AS_LOSSES)
     assert (answer["human_comparisons"], answer["judge_only_comparisons"]) == (VOTES, ALONE)
     assert answer["lambda"] == pytest.approx(tuning, abs=1e-11)
     assert rate == pytest.approx(theta, abs=1e-11)
     assert error == pytest.approx(errors(covariance), abs=1e-11)
     theta, _, covariance = powered(human, alone, K)
-    rate, error, *_, answer = board("--judge", "gpt-4", "--weighting", "count")
+    rate, error, *_, answer = board("--judge", "gpt-4", "--weighting", "count", *AS_LOSSES)
     assert answer["lambda"] == pytest.approx(power_tuning(human, alone, K), abs=1e-11)
     assert rate == pytest.approx(theta, abs=1e-11)
     assert error == pytest.approx(errors(covariance), abs=1e-11)

@@ -9,6 +9,7 @@ import pytest
 
 from coupled_arena.core.choices import Cutoff, TieScore
 from coupled_arena.stats.counts import JudgedCounts, PairCounts
+from coupled_arena.stats.ranking.any_time import plain_record
 from coupled_arena.stats.ranking.estimates import estimate, estimate_from_votes
 from coupled_arena.stats.ranking.rank_sets import LIVE_DRAWS, Separation, intervals, rank_sets
 from coupled_arena.stats.simulation.truths import SimulatedTruth, evenly
@@ -60,7 +61,7 @@ def test_two_models_are_as_far_apart_as_with_ties_as_losses():
     """The difference of the two is wins less losses, whatever ties count for."""
     counts = PairCounts.from_rows([("a", "b", "first", 30), ("b", "a", "first", 14)])
     tied = PairCounts.from_rows([("a", "b", "tie", 21)], counts.models)
-    loss, half = (estimate_from_votes(counts + tied, ties=ties) for ties in TieScore)
+    half, loss = (estimate_from_votes(counts + tied, ties=ties) for ties in TieScore)
     assert half.theta[0] - half.theta[1] == pytest.approx(loss.theta[0] - loss.theta[1])
     of = np.array([1, -1])
     assert of @ half.covariance @ of == pytest.approx(of @ loss.covariance @ of)
@@ -79,6 +80,29 @@ def test_ties_alone_are_no_proof_that_models_are_equal():
     assert (rank_sets(found).sizes == 3).all()
 
 
+@pytest.mark.parametrize("ties", TieScore)
+def test_two_models_have_one_record_whatever_a_tie_counts_for(ties):
+    counts = PairCounts.from_rows(
+        [("a", "b", "first", 9), ("b", "a", "first", 4), ("a", "b", "tie", 5), ("b", "a", "tie", 2)]
+    )
+    assert plain_record(estimate_from_votes(counts, ties=ties)) == (9, 4)
+
+
+def test_no_coupling_moves_win_rates_of_answers_that_are_right_or_wrong():
+    """P(x > y) + P(x = y) / 2 is 1/2 + (E x - E y) / 2 for every joint law of x and y."""
+    right, wrong = 60, 40  # of a hundred answers of either model: a has 60 right, b has 40
+    boards = []
+    for both in (40, 24, 0):  # coupled as far as it goes, independent, as unlike as it goes
+        only_a, only_b = right - both, wrong - both
+        rows = [("a", "b", "first", only_a), ("a", "b", "second", only_b)]
+        rows += [("a", "b", "tie", 100 - only_a - only_b)]
+        boards.append(PairCounts.from_rows(rows))
+    for counts in boards:
+        found = estimate_from_votes(counts, ties=TieScore.HALF)
+        np.testing.assert_allclose(found.theta, [0.6, 0.4], atol=1e-14)
+    assert len({estimate_from_votes(each).theta[0] for each in boards}) == 3
+
+
 @needs_real_votes
 def test_real_votes_leave_fewer_ranks():
     models, (human, alone) = golden()["models"], design("balanced")
@@ -86,7 +110,7 @@ def test_real_votes_leave_fewer_ranks():
     np.add.at(labelled, (human.a, human.b, human.h, human.g), 1)
     np.add.at(unlabelled, (alone.a, alone.b, alone.g), 1)
     counts = JudgedCounts(tuple(models), labelled, unlabelled)
-    loss, half = (rank_sets(estimate(counts, ties=ties)).sizes.mean() for ties in TieScore)
+    half, loss = (rank_sets(estimate(counts, ties=ties)).sizes.mean() for ties in TieScore)
     assert half < loss
 
 

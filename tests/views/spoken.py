@@ -147,7 +147,7 @@ def _boards():
     yield from _said(replace(even, scope=Scope.MARGINAL))
     for n, left_out in ((1, 0), (2, 1), (5, 2), (6, 0), (7, 0)):
         missing = tuple(MissingVotes(_ONE, _TWO, votes + 1) for votes in range(n))
-        method = Method(ties=TieScore.HALF)
+        method = Method(ties=TieScore.LOSS)
         changes = {"left_out": left_out, "reworded": left_out, "mixed": tuple(Mode)}
         estimates = replace(clear.estimates, method=method, **changes)
         yield from _said(replace(clear, missing=missing, estimates=estimates))

@@ -43,6 +43,10 @@ CUTOFFS = {
     Cutoff.BONFERRONI: N_("bonferroni cut-off"),
     Cutoff.CHI2: N_("chi2 cut-off"),
 }
+TIES = {
+    TieScore.HALF: N_("ties as half a win"),
+    TieScore.LOSS: N_("ties as a win for neither"),
+}
 CUTOFF_NAMES = {
     Cutoff.MAX_T: N_("max-t"),
     Cutoff.STEP_DOWN: N_("step-down"),

@@ -327,10 +327,19 @@ def _json_lines(path: Path) -> _Numbered:
         for number, line in _lines(stream):
             if line.strip():
                 try:
-                    values = json.loads(line)
+                    values = _parsed(line)
                 except (ValueError, RecursionError) as error:
                     raise _LineError(number, _("{place} is not JSON: {why}."), why=error) from error
                 yield number, values
+
+
+def _parsed(text: str) -> Any:
+    """Return what JSON holds; half of a pair of surrogates, as of a text cut short, is U+FFFD."""
+    values = json.loads(text)
+    if "\\ud" not in text.lower():
+        return values
+    whole = json.dumps(values, ensure_ascii=False).encode("utf-16", "surrogatepass")
+    return json.loads(whole.decode("utf-16", "replace"))
 
 
 def _json_array(path: Path) -> _Numbered:
@@ -338,7 +347,7 @@ def _json_array(path: Path) -> _Numbered:
         text = stream.read(_LONGEST_ARRAY)
         if len(text) == _LONGEST_ARRAY:
             raise ValueError(_("it is a JSON array of more than 256 million characters"))
-        yield from enumerate(json.loads(text), start=1)
+        yield from enumerate(_parsed(text), start=1)
 
 
 def _parquet(path: Path) -> _Numbered:

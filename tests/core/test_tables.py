@@ -52,6 +52,16 @@ def test_every_form_has_the_same_rows(saved, name, content, numbers):
     assert [row.values | {"score": float(row.values["score"])} for row in rows] == ROWS
 
 
+@pytest.mark.parametrize("form", ["{}\n", "[{}]"])
+def test_half_a_character_of_a_text_cut_short_is_told_as_such(saved, form):
+    line = '{"text": "\\ud83d\\ude00 \\uD83D", "\\udc00": NaN}'
+    name = "a.json" if form[0] == "[" else "a.jsonl"
+    (row,) = read_rows(saved(name, form.replace("{}", line).encode()), ScoreError)
+    assert row.values["text"] == "\N{GRINNING FACE} \N{REPLACEMENT CHARACTER}"
+    assert set(row.values) == {"text", "\N{REPLACEMENT CHARACTER}"}
+    assert len(read_frame(saved(name, form.replace("{}", line).encode()), ScoreError)) == 1
+
+
 def test_parquet_has_the_same_rows(tmp_path):
     path = tmp_path / "it's [1] *.parquet"
     lines = tmp_path / "a.jsonl"

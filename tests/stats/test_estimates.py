@@ -297,7 +297,7 @@ def test_a_model_without_votes_is_left_out_and_named():
     counts = PairCounts.from_rows([("A", "B", "first", 9)], models=["A", "B", "C"])
     found = estimate_from_votes(counts)
     assert found.models == ("A", "B")
-    assert found.warnings == ("Without a vote, and so without a place: C.",)
+    assert found.warnings == ("These models have no vote, and so no place: C.",)
 
 
 def test_the_published_covariance_brings_its_weighting():

@@ -1,4 +1,4 @@
-"""How many more votes a question needs, with and without a judge, and what its verdicts cost."""
+"""How many more votes a question needs, with and without a judge, and the cost of verdicts."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-r"""When two models are separated on a board that somebody watches: at any time, not at one.
+r"""When two models are separated on a board that people watch: at all looks, not at one.
 
-Who looks again and again and stops at the first separation meets one sooner or later, whatever
-the level of each look. What follows holds at all looks together: from a mixture of normal laws over
-the size of the difference [1]_, which is asymptotic, and for two models alone from the capital of
-a gambler who bets on one of them, which is exact.
+A reader who looks often and stops at the first separation finds one sooner or later, whatever the
+level of each look. The bounds here hold at all looks together. For any number of models they come
+from a mixture of normal laws over the size of the difference [1]_, which is asymptotic. For two
+models alone they come from the capital of a gambler who bets on one of them, which is exact.
 
 References
 ----------

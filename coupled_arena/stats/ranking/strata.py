@@ -72,9 +72,9 @@ class StratumCells(NamedTuple):
         """Add up counts; `verdicts` are the scores of verdicts, where not those of outcomes."""
         votes, echoes = counts.votes.counts, counts.labelled.sum(2)
         sizes, alone = votes.sum(2), counts.alone
-        heard = np.rint(counts.labelled @ counts.spoken)
+        spoken = np.rint(counts.labelled @ counts.spoken)
         scores = tie_scores(ties)
-        said = scores if verdicts is None else verdicts
+        scores_of_verdicts = scores if verdicts is None else verdicts
 
         def sums(outcomes: IntArray | FloatArray, weights: FloatArray) -> FloatArray:
             return _by_position(outcomes @ weights[0], outcomes @ weights[1])
@@ -82,15 +82,17 @@ class StratumCells(NamedTuple):
         return cls(
             n=_by_position(sizes, sizes),
             h=sums(votes, scores),
-            g=sums(echoes, said),
-            hg=_by_position(*(counts.labelled @ g @ h for h, g in zip(scores, said, strict=True))),
+            g=sums(echoes, scores_of_verdicts),
+            hg=_by_position(
+                *(counts.labelled @ g @ h for h, g in zip(scores, scores_of_verdicts, strict=True))
+            ),
             hh=sums(votes, scores**2),
-            gg=sums(echoes, said**2),
+            gg=sums(echoes, scores_of_verdicts**2),
             N=_by_position(alone, alone),
-            G=sums(counts.unlabelled, said),
-            GG=sums(counts.unlabelled, said**2),
-            m=_by_position(heard.sum(2), heard.sum(2)),
-            hm=sums(heard, scores),
+            G=sums(counts.unlabelled, scores_of_verdicts),
+            GG=sums(counts.unlabelled, scores_of_verdicts**2),
+            m=_by_position(spoken.sum(2), spoken.sum(2)),
+            hm=sums(spoken, scores),
         )
 
     def pooled(self, weighting: Weighting) -> StratumCells:
@@ -142,10 +144,13 @@ def shortage(cells: StratumCells, prompts: PairPrompts | None, weighting: Weight
     """Say how many pairs lack comparisons for a weighting; nothing if none does."""
     strata = Strata.of(cells, prompts, weighting)
     others = ~np.eye(len(cells.n), dtype=np.bool_)
-    for size, said in ((strata.sums.n, _lack_of_votes), (strata.votes, _lack_of_prompts)):
+    for size, scores_of_verdicts in (
+        (strata.sums.n, _lack_of_votes),
+        (strata.votes, _lack_of_prompts),
+    ):
         pairs = int(((size < MINIMUM_PER_PAIR).any(2) & others).sum()) // 2
         if pairs:
-            text = said(pairs, in_each_order=weighting is Weighting.POSITION)
+            text = scores_of_verdicts(pairs, in_each_order=weighting is Weighting.POSITION)
             return text.format(n=pairs, least=MINIMUM_PER_PAIR)
     return ""
 

@@ -166,8 +166,8 @@ class SimulatedTruth:
         vote[..., _TIE] = self.ties
         joint = self._verdict(vote, self.judge_quality)
         for quality in self.more_judges:
-            said = self._verdict(vote, quality) / np.where(vote > 0, vote, 1)[..., None]
-            joint = (joint[..., None] * said[..., None, :]).reshape(*vote.shape, -1)
+            verdict = self._verdict(vote, quality) / np.where(vote > 0, vote, 1)[..., None]
+            joint = (joint[..., None] * verdict[..., None, :]).reshape(*vote.shape, -1)
         return joint.reshape(*vote.shape[:2], -1)
 
     def _verdict(self, vote: FloatArray, quality: float) -> FloatArray:

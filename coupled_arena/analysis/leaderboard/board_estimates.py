@@ -218,6 +218,8 @@ def in_force(method: Method, votes: PairCounts) -> Method:
     enough = bool((shown[met] >= MINIMUM_PER_PAIR).all())
     if method != replace(method, weighting=Weighting.STRATIFIED, covariance=Covariance.CORRECTED):
         return method
+    # With sides by name and a first place worth .5 log-odds, 95 % rank-sets of five equal models
+    # covered .005. Weights by order held .945 with sides by name in 80 % of the battles.
     complete = met.sum() == len(shown) * (len(shown) - 1)
     if not (enough and complete) or Sides.of(votes).by_lot:
         return method

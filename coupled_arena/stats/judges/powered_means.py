@@ -43,7 +43,7 @@ from coupled_arena.stats.judges.samples import (
 )
 
 FEWEST_VERDICTS = 2
-"""Verdicts alone that a model needs before the judge has a say on it."""
+"""Verdicts alone that a model needs before its judge counts: one has no variance."""
 
 
 @dataclass(frozen=True, eq=False)

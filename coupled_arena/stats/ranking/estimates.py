@@ -238,6 +238,8 @@ def estimate(
         covariance still takes comparisons for independent, until `Estimate.clustered`.
     ties : TieScore
     """
+    # All votes count, also where the judge abstains: a board without them covered .44 where the
+    # judge was silent on a fifth of one model's losses.
     counts, absent = _with_votes(counts)
     cells = StratumCells.of(counts, ties, verdict_scores(ties, counts)[0])
     known = None if prompts is None else prompts.of(counts.models)

@@ -29,7 +29,8 @@ def tie_scores(ties: TieScore) -> FloatArray:
 
 
 MINIMUM_PER_PAIR = 5
-"""Human comparisons, on as many prompts, that a pair's own mean needs to stand alone."""
+"""Human comparisons, on as many prompts, that a pair's own mean needs to stand alone. With two in
+each pair, 95 % rank-sets covered .85: such variances are too small too often."""
 
 FEWEST_ALONE = 2
 """Verdicts alone, on as many prompts, that a pair needs before the judge has a say on it; and where
@@ -262,7 +263,7 @@ def certain_size(
 
 
 FEW_PROMPTS = 10
-"""Prompts below which an estimate warns."""
+"""Prompts of a pair below which an estimate warns: variances by prompt have few degrees there."""
 
 _NAMED = 3  # pairs that a warning names, those on the fewest prompts first
 

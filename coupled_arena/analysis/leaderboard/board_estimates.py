@@ -178,12 +178,9 @@ def read_estimates(
         idle = visible_models(cursor, sorted({*stored.models} - {*counts.models}))
         left = excluded(cursor)
         cursor.execute("commit")
+    identical = PairCounts(counts.models, counts.votes[:, 1].sum(0))
     return BoardEstimates(
-        *(selection, method, votes),
-        identical=PairCounts(counts.models, counts.votes[:, 1].sum(0)),
-        judged=judged,
-        by_source=estimates,
-        modes=modes,
+        *(selection, method, votes, identical, judged, estimates, modes),
         mixed=_mixed(counts),
         left_out=counts.left_out,
         version=version,

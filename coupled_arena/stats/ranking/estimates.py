@@ -276,9 +276,7 @@ def _estimated(
         covariance, size = influence.gram(counts), effective_size(cells, strata, weighting)
         degrees = degrees_alone(cells.n.sum(axis=2), counted=weighting is Weighting.COUNT)
     return Estimate(
-        models=counts.models,
-        theta=theta,
-        covariance=covariance,
+        *(counts.models, theta, covariance),
         degrees=np.full_like(degrees, np.inf) if published else degrees,
         floor=certain_variance(cells, strata, weighting, share),
         size=size,

@@ -236,7 +236,7 @@ def test_pairs_short_of_prompts_are_filled_in_and_it_is_said():
     assert found.weighting is Weighting.STRATIFIED
     assert found.sparse is not None
     assert found.sparse.share.tolist() == [[1, 1, 0.8], [1, 1, 1], [0.8, 1, 1]]
-    assert found.warnings[0].startswith("1 pair has fewer than 5 prompts: what is missing is")
+    assert found.warnings[0].startswith("1 pair has fewer than 5 prompts: a fit to all votes")
     counts, prompts = on_prompts(20, 5, 12)
     assert estimate_from_votes(counts, prompts=prompts).sparse is None
 

@@ -45,10 +45,10 @@ class FoundBattles:
 
 @dataclass(frozen=True)
 class OpenedBattle:
-    """A battle, and all that was said of it."""
+    """A battle, with its votes and verdicts."""
 
     battle: Battle
-    said: BattleRecord
+    record: BattleRecord
 
 
 def read_battles(
@@ -64,9 +64,9 @@ def read_battles(
     Parameters
     ----------
     hidden : {"nothing", "rounds", "stored"}
-        What may not be shown, as in `transfer.export.export`.
+        Which battles stay hidden, as in `transfer.export.export`.
     reader : str, optional
-        Who asks: a board of their own votes is theirs to count.
+        The reader, who may count a board of their own votes.
     size : int
         How many battles a page has.
 
@@ -98,7 +98,7 @@ def read_battle(store: Store, battle: str, hidden: Hidden) -> OpenedBattle:
     Raises
     ------
     BattleError
-        There is none that may be shown: which of the two is not told.
+        No such battle exists, or it may not be shown; the message does not say which.
     """
     with store.cursor() as cursor:
         cursor.execute("begin")
@@ -121,7 +121,7 @@ def battles_of_models(
 
 @dataclass(frozen=True)
 class PairStanding:
-    """A pair's votes, and what they say of how much more often its first model is preferred.
+    """A pair's votes, and how much more often its first model is preferred.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Results that follow the store: computed again only when it has changed."""
+"""Results that follow the store: computed again only after a change of it."""
 
 from __future__ import annotations
 

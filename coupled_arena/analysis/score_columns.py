@@ -1,22 +1,20 @@
-"""Tables of scores that somebody else made: what their cells and their columns say."""
+"""Tables of scores from elsewhere: their columns, and the values of their cells."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
-
-from coupled_arena.core.errors import ScoreError
-from coupled_arena.core.language import _
-
-if TYPE_CHECKING:
-    import pandas as pd
 import math
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from coupled_arena.core.errors import ScoreError
+from coupled_arena.core.language import _
 from coupled_arena.core.tables import place_in
+from coupled_arena.stats.counts import FloatArray
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SUBJECTS = ("subject", "category")
 """Names of a column, in lower case, that tells prompts apart and holds no scores."""
@@ -66,7 +64,7 @@ def score_of(cell: object, where: str, column: str, option: str) -> float:
     return score
 
 
-def scores_of(frame: pd.DataFrame, column: str, name: str, option: str) -> NDArray[np.float64]:
+def scores_of(frame: pd.DataFrame, column: str, name: str, option: str) -> FloatArray:
     """Return a column of scores, NaN where a cell is empty; see `score_of` for what is refused."""
     if frame[column].dtype.kind in "biuf":
         values = frame[column].to_numpy(dtype=np.float64)
@@ -137,13 +135,13 @@ def check_repeated(
     ScoreError
         Two rows are the same in the keys and in every such column.
     """
-    told = [c for c in frame.columns if c.lower() in _REPETITIONS and c not in (wanted or ())]
-    if not told:
+    repeats = [c for c in frame.columns if c.lower() in _REPETITIONS and c not in (wanted or ())]
+    if not repeats:
         return
-    columns = [*keys, *told]
-    again = frame.duplicated(columns).to_numpy()
-    if again.any():
-        row = int(again.argmax())
+    columns = [*keys, *repeats]
+    repeated = frame.duplicated(columns).to_numpy()
+    if repeated.any():
+        row = int(repeated.argmax())
         shown = ", ".join(f"{column} {text_of(frame[column].iloc[row])!r}" for column in columns)
         text = _("{where} repeats a row above it: {shown}. Each answer may be there once.")
         raise ScoreError(text.format(where=place_of(frame, row, name), shown=shown))

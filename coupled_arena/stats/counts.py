@@ -131,8 +131,8 @@ def _without_diagonal(matrix: IntArray) -> IntArray:
 class JudgedCounts:
     """Votes and the verdicts of one judge or several on the same comparisons, and verdicts alone.
 
-    What several judges said of a comparison is one code: digits to the base of 4, the first judge's
-    first. One judge may have the codes of `MIXED_CODES`: counts of these are real numbers.
+    The verdicts of several judges on a comparison are one code: digits to the base of 4, the first
+    judge's first. One judge may have the codes of `MIXED_CODES`: counts of these are real numbers.
 
     Attributes
     ----------
@@ -196,20 +196,20 @@ class JudgedCounts:
     @property
     def spoken(self) -> FloatArray:
         """Shape (codes,): 1 where the judge says anything, 0 where it abstained."""
-        said = np.ones(self.labelled.shape[-1])
+        spoken = np.ones(self.labelled.shape[-1])
         if self.mixed:
-            said[ABSTAINED_CODE] = 0
-        return said
+            spoken[ABSTAINED_CODE] = 0
+        return spoken
 
     @property
     def votes(self) -> PairCounts:
         """The votes on comparisons that have a verdict too."""
-        return PairCounts(self.models, _whole(self.labelled.sum(3)))
+        return PairCounts(self.models, whole_counts(self.labelled.sum(3)))
 
     @property
     def alone(self) -> IntArray:
         """Shape (k, k): comparisons with a verdict alone."""
-        return _whole(self.unlabelled.sum(2))
+        return whole_counts(self.unlabelled.sum(2))
 
     @property
     def verdicts(self) -> PairCounts:
@@ -231,6 +231,6 @@ class JudgedCounts:
         return JudgedCounts(tuple(models), self.labelled[square], self.unlabelled[square])
 
 
-def _whole(counts: IntArray) -> IntArray:
-    """Return counts whose mixtures add up to whole numbers as such, up to rounding."""
+def whole_counts(counts: IntArray) -> IntArray:
+    """Return sums of mixed counts as the whole numbers that they are but for rounding."""
     return np.rint(counts).astype(np.int64)

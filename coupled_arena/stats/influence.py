@@ -79,14 +79,14 @@ class Influence:
         """
         labelled: list[FloatArray] = []
         unlabelled: list[FloatArray] = []
-        for role, (score, said) in enumerate(zip(*scores, strict=True)):
+        for role, (score, verdict_score) in enumerate(zip(*scores, strict=True)):
             w, c, per_echo, g, per_verdict, mean, t = (
                 _as_shown(x, role) for x in (*vote, *echo, *verdict, tuning)
             )
             own = w[..., None] * (score - c[..., None])
-            heard = (t * per_echo)[..., None] * (said - g[..., None]) * spoken
-            labelled.append(own[..., :, None] - heard[..., None, :])
-            unlabelled.append((per_verdict * t)[..., None] * (said - mean[..., None]))
+            of_verdict = (t * per_echo)[..., None] * (verdict_score - g[..., None]) * spoken
+            labelled.append(own[..., :, None] - of_verdict[..., None, :])
+            unlabelled.append((per_verdict * t)[..., None] * (verdict_score - mean[..., None]))
         return cls(np.stack(labelled, axis=-1), np.stack(unlabelled, axis=-1))
 
     def products(self, counts: JudgedCounts) -> PairProducts:

@@ -137,7 +137,7 @@ def _largest_difference(
 
 
 def agreement_interval(agreed: IntArray, counted: IntArray, alpha: float) -> tuple[float, float]:
-    r"""Return Wilson's interval of a share whose comparisons depend on each other by prompt.
+    r"""Return Wilson's interval of a share with comparisons that depend on each other by prompt.
 
     Its variance is that of a ratio of sums over prompts,
     :math:`\frac{G}{G-1} \sum_g (a_g - \hat p n_g)^2 / n^2`, and its critical value Student's with

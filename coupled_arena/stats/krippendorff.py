@@ -1,15 +1,13 @@
 """Krippendorff's alpha: how far annotators agree beyond chance, from counts.
 
-Alpha is 1 - D_o / D_e: the disagreement that there is, over the one to expect if the same words had
-fallen on the units at random. It takes any number of annotators and missing votes.
+Alpha is 1 - D_o / D_e: the observed disagreement over the expected one, if the same votes fell on
+the units at random. It allows any number of annotators and missing votes.
 
-Nominal alpha: two outcomes are the same or they are not. No order of outcomes is assumed, so that
-whoever finds neither answer better disagrees with whoever prefers one, as much as two who prefer
-different ones do.
+Alpha is nominal: two outcomes are the same or they are not. A vote for neither answer disagrees
+with a vote for one of them as much as votes for different answers do.
 
 The interval is by the jackknife over clusters, with quantiles of Student's t, and downwards on the
-scale of the logarithm of D_o / D_e. The usual bootstrap of alpha is too short where clusters are
-few.
+scale of the logarithm of D_o / D_e. The usual bootstrap of alpha is too short for few clusters.
 
 References
 ----------
@@ -22,12 +20,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from coupled_arena.stats.counts import FloatArray, IntArray
 from coupled_arena.stats.intervals import check_alpha, critical_value
-
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 
 _STEEPEST = 100.0  # beyond, an exponential says nothing more
 
@@ -44,7 +39,7 @@ class Agreement:
     observed, expected : float or None
         Disagreement D_o, and D_e by chance: shares of pairs of votes.
     units, votes : int
-        What two or more annotators said something of, and how often they did.
+        Units with two or more votes, and these votes.
     clusters : int
         Groups of units that may depend on each other.
     """
@@ -59,42 +54,42 @@ class Agreement:
     clusters: int
 
 
-def agreement(said: IntArray, clusters: IntArray, level: float = 0.05) -> Agreement:
+def agreement(counts: IntArray, clusters: IntArray, level: float = 0.05) -> Agreement:
     """Return nominal alpha with its interval.
 
     Parameters
     ----------
-    said : ndarray of int, shape (units, outcomes)
-        How many annotators said each outcome of each unit; units with fewer than two are left out.
+    counts : ndarray of int, shape (units, outcomes)
+        Annotators of each unit by their outcome; a unit with fewer than two is left out.
     clusters : ndarray of int, shape (units,)
         Units of one cluster may depend on each other.
     level : float
         Error level of the interval.
     """
     check_alpha(level)
-    pairable = said.sum(1) > 1
-    said, clusters = said[pairable], clusters[pairable]
+    pairable = counts.sum(1) > 1
+    counts, clusters = counts[pairable], clusters[pairable]
     names, at = np.unique(clusters, return_inverse=True)
-    sums = np.zeros((len(names), 1 + said.shape[1]))
-    np.add.at(sums, at, np.column_stack([_disagreeing(said), said]))
+    sums = np.zeros((len(names), 1 + counts.shape[1]))
+    np.add.at(sums, at, np.column_stack([_disagreeing(counts), counts]))
     observed, expected = (float(value) for value in _disagreements(sums.sum(0)))
     low, high = _interval(sums, level) if expected > 0 else (None, None)
     return Agreement(
         alpha=1 - observed / expected if expected > 0 else None,
         low=low,
         high=high,
-        observed=observed if len(said) else None,
-        expected=expected if len(said) else None,
-        units=len(said),
-        votes=int(said.sum()),
+        observed=observed if len(counts) else None,
+        expected=expected if len(counts) else None,
+        units=len(counts),
+        votes=int(counts.sum()),
         clusters=len(names),
     )
 
 
-def _disagreeing(said: IntArray) -> FloatArray:
+def _disagreeing(counts: IntArray) -> FloatArray:
     """Return of each unit the pairs of votes that differ, as a share of a vote's pairs."""
-    votes = said.sum(1)
-    return (votes**2 - (said**2).sum(1)) / (votes - 1)
+    votes = counts.sum(1)
+    return (votes**2 - (counts**2).sum(1)) / (votes - 1)
 
 
 def _disagreements(sums: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -160,7 +160,7 @@ def _inverse(found: FloatArray, k: int) -> FloatArray | None:
 
 
 def entangled(rows: PairRows) -> tuple[int, ...]:
-    """Return the covariates that follow from who met whom and from the other covariates.
+    """Return the covariates that follow from the pairs of models and from the other covariates.
 
     Nothing tells such a covariate from the models: a model that always writes the same, say.
     """

@@ -39,11 +39,10 @@ from numpy.typing import NDArray
 from scipy import stats
 from scipy.special import logsumexp
 
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
+from coupled_arena.stats.counts import FloatArray, IntArray
 
 TOLERANCE = 0.25
-"""How much more often than others an honest voter may say the same thing, τ."""
+"""τ: how much more often than others an honest voter may cast the same vote."""
 
 OUTCOMES = 3  # the first of the pair, the second, neither
 _BLOCK = 20  # votes of others that each vote is held against
@@ -92,7 +91,7 @@ class Capitals:
     bet: IntArray
 
     def suspects(self, alpha: float) -> NDArray[np.bool_]:
-        """Return who is too unlike the others: of them, a share of at most alpha is honest.
+        """Return the voters who are too unlike the others; at most a share alpha of them is honest.
 
         That is the expected share at each look; where all are honest, any is named with a
         probability of at most alpha. Nine tenths of alpha are for who is so now: where r of n
@@ -111,7 +110,7 @@ class Capitals:
 
 
 def capitals(votes: Votes, models: int, tolerance: float = TOLERANCE) -> Capitals:
-    """Bet against each voter, vote by vote, that they do not vote as the others.
+    """Bet against each voter, vote by vote, on a difference from the others.
 
     Parameters
     ----------
@@ -136,7 +135,7 @@ def capitals(votes: Votes, models: int, tolerance: float = TOLERANCE) -> Capital
 
 
 def _held_against(votes: Votes, models: int) -> tuple[IntArray, IntArray]:
-    """Return what others had said of each vote's pair: what is learnt from, what is held against.
+    """Return earlier outcomes of others on each vote's pair: to learn from, and to compare with.
 
     Each vote of another is in one block of a voter at most, and learnt from only afterwards.
     """
@@ -144,11 +143,11 @@ def _held_against(votes: Votes, models: int) -> tuple[IntArray, IntArray]:
     block = np.zeros_like(learnt)
     pair = votes.first * models + votes.second
     for at in _groups(pair):
-        said = np.eye(OUTCOMES, dtype=np.int64)[votes.outcome[at]]
-        before = np.concatenate([np.zeros((1, OUTCOMES), np.int64), said.cumsum(axis=0)])
+        outcomes = np.eye(OUTCOMES, dtype=np.int64)[votes.outcome[at]]
+        before = np.concatenate([np.zeros((1, OUTCOMES), np.int64), outcomes.cumsum(axis=0)])
         for own in _groups(votes.voter[at]):
             begin, end = _blocks(own - np.arange(len(own)))
-            mine = np.concatenate([np.zeros((1, OUTCOMES), np.int64), said[own].cumsum(axis=0)])
+            mine = np.concatenate([np.zeros((1, OUTCOMES), np.int64), outcomes[own].cumsum(axis=0)])
             counts = [_of_others(before, mine, own, number) for number in (begin, end)]
             learnt[at[own]], block[at[own]] = counts[0], counts[1] - counts[0]
     return learnt, block
@@ -168,7 +167,7 @@ def _blocks(others: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def _of_others(before: IntArray, mine: IntArray, own: IntArray, number: IntArray) -> IntArray:
-    """Count what the first so many votes of others on a pair say."""
+    """Count the outcomes of the first votes of others on a pair."""
     passed = np.searchsorted(own - np.arange(len(own)), number, side="left")
     return before[number + passed] - mine[passed]
 
@@ -205,7 +204,7 @@ def _placed(votes: Votes, models: int) -> NDArray[np.bool_]:
 
 
 def _weights(models: int) -> FloatArray:
-    """Return what is put on each bet: a third on each kind."""
+    """Return the stake of each bet: a third for each kind."""
     kinds = np.r_[1.0, np.full(2 * models, 1 / models)] / 3
     return np.tile(kinds / len(_SHARES), len(_SHARES))
 
@@ -222,16 +221,13 @@ def _grown(voter: IntArray, voters: int, gained: FloatArray, weights: FloatArray
     return Capitals(now, peak, bet)
 
 
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
-
 RATE_TOLERANCE = 4.0
 """How much higher than in the past the rate of a window may be, ρ: a day has its hours."""
 
 
 @dataclass(frozen=True, eq=False)
 class Bursts:
-    """What came in each window in which anything did, n of them.
+    """Events of each of the n windows that have any.
 
     Attributes
     ----------

@@ -96,7 +96,7 @@ def _hidden_text(word: Rater, n: int) -> str:
 
 def battle_page(opened: OpenedBattle) -> dict[str, Any]:
     """Return one battle with its votes, verdicts and scores."""
-    battle, record = opened.battle, opened.said
+    battle, record = opened.battle, opened.record
     return {
         "id": battle.id,
         "models": list(battle.models),

@@ -19,7 +19,7 @@ from coupled_arena.analysis.coupling.savings import (
     curves_of,
     read_protocol_scores,
 )
-from coupled_arena.analysis.coupling.score_tables import read_score_table
+from coupled_arena.analysis.coupling.score_tables import read_subject_scores
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.records import Mode, Origin, Prompt, Score
 from coupled_arena.stats.coupling.score_tables import ScoreTable, compare_scores
@@ -111,7 +111,7 @@ def test_the_command_and_its_file(filled, call, tmp_path):
     code, out, err = call("coupling", "--db", db, "--out", path)
     assert (code, out) == (0, "")
     assert "holds 72 rows" in err
-    table = read_score_table(path, 4)
+    table = read_subject_scores(path, 4).table
     assert by_prompt(table.coupled) == by_prompt(drawn[Mode.COUPLED])
     code, out, _ = call("coupling", "--scores", path, "--seeds", 4, "--json")
     assert json.loads(out)["pairs"] == answer["pairs"]

@@ -152,7 +152,7 @@ def test_the_board_says_what_it_left_out(path, store, drawn):
 def test_verdicts_alone_count_as_they_are(path, changes):
     with pytest.raises(ArenaError, match="counts them as they are"):
         ca.leaderboard(ca.open(path), source="judge", judge="x", **changes)
-    with pytest.raises(ArenaError, match="those of one judge"):
+    with pytest.raises(ArenaError, match="need one judge"):
         ca.leaderboard(ca.open(path), **changes)
     with pytest.raises(ArenaError, match=r"`(judge_score|flips)` is one of"):
         ca.leaderboard(ca.open(path), judge="x", **dict.fromkeys(changes, "loud"))

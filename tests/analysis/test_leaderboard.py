@@ -9,12 +9,7 @@ import pytest
 
 from coupled_arena.analysis.leaderboard import board_estimates as read_module
 from coupled_arena.analysis.leaderboard.board_estimates import LiveEstimates, Method, read_estimates
-from coupled_arena.analysis.leaderboard.result import (
-    HeadToHead,
-    MissingVotes,
-    leaderboard,
-    read_leaderboard,
-)
+from coupled_arena.analysis.leaderboard.result import HeadToHead, MissingVotes, leaderboard
 from coupled_arena.core.choices import BoardSource, Cutoff, Design, TieScore, Voters, Weighting
 from coupled_arena.core.records import Battle, Mode, Origin, Prompt, Sampling, Source, Vote, new_id
 from coupled_arena.stats.ranking.estimates import estimate, estimate_from_votes
@@ -27,6 +22,7 @@ from coupled_arena.store.queries import comparisons
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.views.words.leaderboard import board_warnings
 from tests.batches import at_once, judge
+from tests.boards import read_leaderboard
 from tests.store.conftest import make_battle, make_vote
 from tests.stored import fill
 

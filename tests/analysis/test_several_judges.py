@@ -10,7 +10,7 @@ import pytest
 
 import coupled_arena as ca
 from coupled_arena.analysis.leaderboard.board_estimates import Method, read_estimates
-from coupled_arena.analysis.leaderboard.result import leaderboard, read_leaderboard
+from coupled_arena.analysis.leaderboard.result import leaderboard
 from coupled_arena.core.choices import BoardSource, TieScore, Weighting
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.records import Prompt
@@ -19,6 +19,7 @@ from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.views.addresses import BoardAddresses
 from coupled_arena.views.words.leaderboard import board_warnings, judge_words
 from tests.batches import at_once, judge
+from tests.boards import read_leaderboard
 from tests.stats.several_judges import by_pairs, score
 from tests.store.conftest import make_battle, make_vote
 

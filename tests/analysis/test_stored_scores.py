@@ -262,7 +262,7 @@ def test_what_cannot_be_read(store):
         read_stored_scores(store)
     with pytest.raises(ScoreError, match="alpha has one prompt"):
         read_stored_scores(store, Selection(models=("alpha", "beta")))
-    with pytest.raises(ScoreError, match="Whose verdicts"):
+    with pytest.raises(ScoreError, match="verdicts needs a judge"):
         read_stored_scores(store, metrics=["verdicts"])
     with pytest.raises(ScoreError, match="There is no metric 'wit' here; there is length"):
         read_stored_scores(store, metrics=["wit"])

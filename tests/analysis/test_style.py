@@ -14,7 +14,7 @@ from scipy.special import expit
 from coupled_arena.analysis.leaderboard.board_estimates import read_estimates
 from coupled_arena.analysis.leaderboard.result import leaderboard
 from coupled_arena.analysis.style.judge import judge_style, read_judge_style
-from coupled_arena.analysis.style.result import LiveStyle, read_style, read_style_board, style_board
+from coupled_arena.analysis.style.result import LiveStyle, read_style, style_board
 from coupled_arena.analysis.style.rows import Obstacle
 from coupled_arena.core.choices import BoardSource, Control
 from coupled_arena.core.records import Finish, Reply
@@ -33,6 +33,7 @@ from coupled_arena.views.tables.style import (
 from coupled_arena.views.words.style import style_warnings, style_words
 from tests.analysis.styled import MODELS, TERSE, fill_styled
 from tests.batches import at_once, judge
+from tests.boards import read_style_board
 from tests.store.conftest import make_battle, make_vote
 
 TEXTS = [

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coupled_arena.analysis.coupling.score_tables import read_score_table, write_score_table
+from coupled_arena.analysis.coupling.score_tables import read_subject_scores, write_score_table
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.formulas import ESCAPED, FORMULA, as_text, as_written
 from coupled_arena.core.records import Prompt
@@ -128,7 +128,7 @@ def test_scores_and_back(tmp_path):
     models = ("=a", "+b", "-c", "@d", "'=e", "'f", "g")
     scores = np.random.default_rng(0).random((2, 3, 2, len(models)))
     write_score_table(ScoreTable(models, *scores), tmp_path / "scores.csv")
-    read = read_score_table(tmp_path / "scores.csv", 2)
+    read = read_subject_scores(tmp_path / "scores.csv", 2).table
     assert read.models == models
     assert np.array_equal([read.coupled, read.independent], scores)
 

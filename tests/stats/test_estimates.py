@@ -236,7 +236,7 @@ def test_pairs_short_of_prompts_are_filled_in_and_it_is_said():
     assert found.weighting is Weighting.STRATIFIED
     assert found.sparse is not None
     assert found.sparse.share.tolist() == [[1, 1, 0.8], [1, 1, 1], [0.8, 1, 1]]
-    assert found.warnings[0].startswith("1 pair has fewer than 5 prompts: what is missing is")
+    assert found.warnings[0].startswith("1 pair has fewer than 5 prompts: a fit to all votes")
     counts, prompts = on_prompts(20, 5, 12)
     assert estimate_from_votes(counts, prompts=prompts).sparse is None
 
@@ -297,7 +297,7 @@ def test_a_model_without_votes_is_left_out_and_named():
     counts = PairCounts.from_rows([("A", "B", "first", 9)], models=["A", "B", "C"])
     found = estimate_from_votes(counts)
     assert found.models == ("A", "B")
-    assert found.warnings == ("Without a vote, and so without a place: C.",)
+    assert found.warnings == ("These models have no vote, and so no place: C.",)
 
 
 def test_the_published_covariance_brings_its_weighting():

@@ -277,7 +277,7 @@ def test_sums_over_prompts_by_mixtures(world, score, flips):
 
 
 def test_mixtures_are_of_one_judge(world):
-    with world.store.cursor() as cursor, pytest.raises(StoreError, match="those of one judge"):
+    with world.store.cursor() as cursor, pytest.raises(StoreError, match="need one judge"):
         comparisons.count(cursor, Selection("gpt", more_judges=("other",), flips=Flips.ABSTAIN))
 
 

@@ -3,12 +3,12 @@ from __future__ import annotations
 import duckdb
 import pytest
 
-from coupled_arena.analysis.leaderboard.result import read_leaderboard
 from coupled_arena.core.errors import StoreError
 from coupled_arena.store.checks.examine import faults
 from coupled_arena.store.connection import MIGRATIONS, migrate, schema_version
 from coupled_arena.store.database import Store
 from coupled_arena.views.words.leaderboard import board_warnings
+from tests.boards import read_leaderboard
 
 FIRST = "create table one (a integer); create view seen as select * from one;"
 SECOND = "alter table one add column b integer; create sequence counted;"

@@ -8,7 +8,6 @@ from functools import cache
 from markupsafe import Markup
 
 import coupled_arena as ca
-from coupled_arena.analysis.style.result import read_style_board
 from coupled_arena.api.figures import drawings_of
 from coupled_arena.battles.first_divergence import Divergence, Option, Reason
 from coupled_arena.core.choices import Control
@@ -25,6 +24,7 @@ from coupled_arena.views.tables.leaderboard import pair_table
 from coupled_arena.views.tables.risk import risk_models
 from coupled_arena.views.tables.style import style_effects, style_models
 from tests.analysis.styled import TERSE, fill_styled
+from tests.boards import read_style_board
 from tests.stats.test_resampling import judged
 from tests.views import rubbish
 

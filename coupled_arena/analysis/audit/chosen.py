@@ -1,4 +1,4 @@
-"""A judge's audit as it was asked for: of verdicts, of grades, or of a model's own answers."""
+"""A judge's audit as chosen: of verdicts, of grades, or of a model's own answers."""
 
 from __future__ import annotations
 

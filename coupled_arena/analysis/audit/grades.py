@@ -1,4 +1,4 @@
-"""What a judge's grades of single answers are worth, held against a key.
+"""The worth of a judge's grades of single answers, compared with a key.
 
 The key is a benchmark's, or a model's own answers. `grade_tables` reads grades from elsewhere.
 """
@@ -227,8 +227,8 @@ def read_key_estimates(
         raise StoreError(f"No other model has answered what {judge} has a readable answer to.")
     silent = set(np.asarray(theirs["model"]).astype(str).tolist()) - set(answers.models)
     unread = len(set(own["prompt_no"].tolist()) - set(own_answers))
-    unheard = tuple(sorted(silent))
-    found = graded_estimates(answers, selection, benchmark, unheard, unread, version)
+    silent_models = tuple(sorted(silent))
+    found = graded_estimates(answers, selection, benchmark, silent_models, unread, version)
     return replace(found, reworded=several, only=only)
 
 

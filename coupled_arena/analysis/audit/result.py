@@ -1,4 +1,4 @@
-"""What an audit says at one error level, as plain values."""
+"""An audit at one error level, as plain values."""
 
 from __future__ import annotations
 

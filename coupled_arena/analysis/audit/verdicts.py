@@ -1,4 +1,4 @@
-"""Counts of votes and verdicts from the store, and what the statistics make of them."""
+"""Counts of votes and verdicts from the store, and the estimates from them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from coupled_arena.analysis.leaderboard.clusters import stacked
+from coupled_arena.analysis.leaderboard.clusters import judged_counts, stacked
 from coupled_arena.analysis.live import Kept
 from coupled_arena.analysis.style.judge import JudgeStyleEstimates, read_judge_style
 from coupled_arena.core.choices import Control, JudgeScore, Ties, Truth
@@ -152,7 +152,8 @@ def read_audit_estimates(
     ArenaError
         Ties are to be dropped, where verdicts do not count as they are.
     """
-    _check(ties, selection)
+    if ties is Ties.DROP and selection != selection.plain:
+        raise ArenaError(_TIES)
     version = store.version()
     by_verdict = replace(selection, judge_score=JudgeScore.VERDICT)
     with store.cursor() as cursor:
@@ -162,7 +163,7 @@ def read_audit_estimates(
         counts = _plainly(plain)
         votes, judged, silent = _models_with_verdicts(counts)
         tables = {kind: Agreement.of(ModelCounts.of(judged), kind) for kind in Ties}
-        means = PoweredMeans.of(_judged_counts(scored.of(judged.models)), ties)
+        means = PoweredMeans.of(judged_counts(scored.of(judged.models)), ties)
         found = influences(tables[ties], ties)
         means, variances = _with_errors(cursor, selection, judged, means, found)
         orders = judge_quality.orders(cursor, selection)
@@ -193,11 +194,6 @@ def read_audit_estimates(
         calibration=likely,
         reworded=several,
     )
-
-
-def _check(ties: Ties, selection: Selection) -> None:
-    if ties is Ties.DROP and selection != selection.plain:
-        raise ArenaError(_TIES)
 
 
 def _with_errors(
@@ -240,13 +236,9 @@ def _own(cursor: Cursor, selection: Selection, named: Sequence[str] | None) -> O
     return OwnCounts(models, *judge_quality.own_preference(cursor, selection, models))
 
 
-def _judged_counts(counts: Counts) -> JudgedCounts:
-    return JudgedCounts(counts.models, counts.labelled.sum(0), counts.unlabelled.sum(0))
-
-
 def _models_with_verdicts(counts: Counts) -> tuple[PairCounts, JudgedCounts, tuple[str, ...]]:
     """Return votes and verdicts of the models that have a verdict, and the other models."""
-    every = _judged_counts(counts)
+    every = judged_counts(counts)
     spoken = every.verdicts.comparisons.any(axis=1)
     at = np.flatnonzero(spoken)
     judged = every.of([counts.models[i] for i in at])

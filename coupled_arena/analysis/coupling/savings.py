@@ -1,7 +1,7 @@
-"""What coupled generation saves, from the scores in the store, and that at one error level.
+"""The savings of coupled generation, from the scores in the store.
 
-Counted and estimated first, also under each sampling that a benchmark was run with; then every pair
-of models, and each category by itself.
+First the scores, also under each sampling that a benchmark was run with. Then, at one error level,
+every pair of models, and each category by itself.
 """
 
 from __future__ import annotations

@@ -91,11 +91,6 @@ class SubjectScores:
         }
 
 
-def read_score_table(path: Path, seeds: int, name: str | None = None) -> ScoreTable:
-    """Return the scores of `read_subject_scores`."""
-    return read_subject_scores(path, seeds, name=name).table
-
-
 def read_subject_scores(
     path: Path | Sequence[Path],
     seeds: int,
@@ -231,7 +226,7 @@ def _protocols(frame: pd.DataFrame, seeds: int, name: str) -> list[NDArray[np.bo
     for protocol in _PROTOCOLS:
         rows = protocols.count(protocol)
         if not rows:
-            text = _("{name} has no row whose {noise} is {protocol}.")
+            text = _("{name} has no row with {protocol} as {noise}.")
             raise ScoreError(text.format(name=name, noise=_NOISE, protocol=protocol))
         if rows % seeds:
             text = _(
@@ -282,7 +277,7 @@ def _subjects(
 
 
 def write_score_table(table: ScoreTable, path: Path) -> None:
-    """Write a CSV that `read_score_table` reads.
+    """Write a CSV that `read_subject_scores` reads.
 
     Raises
     ------

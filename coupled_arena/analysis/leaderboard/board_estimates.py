@@ -13,6 +13,7 @@ import numpy as np
 from coupled_arena.analysis.leaderboard.clusters import (
     compare_board_modes,
     in_clusters,
+    judged_counts,
     modes_on_prompts,
 )
 from coupled_arena.analysis.live import Kept
@@ -161,7 +162,10 @@ def read_estimates(
         cursor.execute("begin")  # counts and cluster sums of one moment
         counts = (stored := comparisons.count(cursor, plain)).of(stored.compared)
         votes = PairCounts(counts.models, counts.votes.sum((0, 1)))
-        judged, scored = _judged(counts), _judged(_said(cursor, selection, counts))
+        judged, scored = (
+            judged_counts(counts),
+            judged_counts(_scored_counts(cursor, selection, counts)),
+        )
         shared = method.covariance is Covariance.CORRECTED and clusters.clusters_overlap(cursor)
         used = in_force(method, votes)
         prompts = _prompts(cursor, selection, used, votes.models) if shared else {}
@@ -171,17 +175,12 @@ def read_estimates(
         estimated = cursor, selection, made, votes
         estimates, sides = in_clusters(*estimated, prompts=shared, voters=method.of_people)
         use, several = judge_use(cursor, selection), reworded(cursor, selection, compared=True)
-        left, idle = (
-            excluded(cursor),
-            visible_models(cursor, sorted({*stored.models} - {*counts.models})),
-        )
+        idle = visible_models(cursor, sorted({*stored.models} - {*counts.models}))
+        left = excluded(cursor)
         cursor.execute("commit")
+    identical = PairCounts(counts.models, counts.votes[:, 1].sum(0))
     return BoardEstimates(
-        *(selection, method, votes),
-        identical=PairCounts(counts.models, counts.votes[:, 1].sum(0)),
-        judged=judged,
-        by_source=estimates,
-        modes=modes,
+        *(selection, method, votes, identical, judged, estimates, modes),
         mixed=_mixed(counts),
         left_out=counts.left_out,
         version=version,
@@ -203,14 +202,10 @@ def _modes(
     return modes_on_prompts(cursor, selection, found, voted=voted) if found and shared else found
 
 
-def _said(cursor: Cursor, selection: Selection, counts: Counts) -> Counts:
-    """Return the counts with verdicts as they are to be heard."""
-    heard = counts if selection == selection.plain else comparisons.count(cursor, selection)
-    return heard.of(counts.models)
-
-
-def _judged(counts: Counts) -> JudgedCounts:
-    return JudgedCounts(counts.models, counts.labelled.sum(0), counts.unlabelled.sum(0))
+def _scored_counts(cursor: Cursor, selection: Selection, counts: Counts) -> Counts:
+    """Return the counts with verdicts scored as the selection says."""
+    counted = counts if selection == selection.plain else comparisons.count(cursor, selection)
+    return counted.of(counts.models)
 
 
 def in_force(method: Method, votes: PairCounts) -> Method:
@@ -220,6 +215,8 @@ def in_force(method: Method, votes: PairCounts) -> Method:
     enough = bool((shown[met] >= MINIMUM_PER_PAIR).all())
     if method != replace(method, weighting=Weighting.STRATIFIED, covariance=Covariance.CORRECTED):
         return method
+    # With sides by name and a first place worth .5 log-odds, 95 % rank-sets of five equal models
+    # covered .005. Weights by order held .945 with sides by name in 80 % of the battles.
     complete = met.sum() == len(shown) * (len(shown) - 1)
     if not (enough and complete) or Sides.of(votes).by_lot:
         return method

@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 from coupled_arena.core.choices import BoardSource
 from coupled_arena.core.records import Mode
 from coupled_arena.core.sql import Cursor
-from coupled_arena.stats.counts import OUTCOMES, FloatArray, IntArray, PairCounts
+from coupled_arena.stats.counts import OUTCOMES, FloatArray, IntArray, JudgedCounts, PairCounts
 from coupled_arena.stats.coupling.modes import ModeComparison, compare_modes
 from coupled_arena.stats.influence import Influence, PairProducts
 from coupled_arena.stats.ranking.estimates import Estimate
@@ -141,6 +141,11 @@ def _sides_apart(votes: PairCounts, human: Estimate | None) -> Sides | None:
 
 
 _MODES = list(Mode)
+
+
+def judged_counts(counts: Counts) -> JudgedCounts:
+    """Return the counts of both modes together."""
+    return JudgedCounts(counts.models, counts.labelled.sum(0), counts.unlabelled.sum(0))
 
 
 def compare_board_modes(counts: Counts, *, voted: bool) -> ModeComparison | None:

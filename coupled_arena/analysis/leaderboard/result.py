@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 
 from coupled_arena.analysis.leaderboard.board_estimates import (
     BoardEstimates,
-    Method,
-    read_estimates,
 )
-from coupled_arena.analysis.style.result import StyleBoard, read_style, style_board
+from coupled_arena.analysis.style.result import StyleBoard
 from coupled_arena.core.choices import BoardSource, Control, Cutoff, Scope, Voters
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.records import Mode
@@ -20,8 +18,6 @@ from coupled_arena.stats.ranking.estimates import Estimate
 from coupled_arena.stats.ranking.fragility import Fragility, fragility
 from coupled_arena.stats.ranking.rank_sets import RankSets, intervals
 from coupled_arena.stats.ranking.strata import MINIMUM_PER_PAIR
-from coupled_arena.store.database import Store
-from coupled_arena.store.queries.comparisons import Selection
 
 _ONE_JUDGE = "A board of verdicts alone is one judge's: several only help people's votes, together."
 _AS_SAID = (
@@ -172,33 +168,6 @@ class Leaderboard:
         found = self.estimates.separation(source).rank_sets(self.alpha, self.cutoff, self.scope)
         models = self.estimates.by_source[source].models
         return {model: int(size) for model, size in zip(models, found.sizes, strict=True)}
-
-
-def read_leaderboard(
-    store: Store,
-    selection: Selection = Selection(),
-    method: Method = Method(),
-    *,
-    source: BoardSource | None = None,
-    alpha: float = 0.05,
-    cutoff: Cutoff = Cutoff.MAX_T,
-    scope: Scope = Scope.JOINT,
-    control: Control = Control.NONE,
-) -> Leaderboard:
-    """Compute a leaderboard from the votes as they are now; see `leaderboard`.
-
-    Parameters
-    ----------
-    control : Control
-        What to hold fixed beside it: of people's votes, on a judge's board of its verdicts.
-    """
-    estimates = read_estimates(store, selection, method)
-    board = leaderboard(estimates, source=source, alpha=alpha, cutoff=cutoff, scope=scope)
-    if control is Control.NONE:
-        return board
-    by_judge = board.source is BoardSource.JUDGE
-    style = read_style(store, selection, control, by_judge=by_judge)
-    return replace(board, style=style_board(style, alpha))
 
 
 def leaderboard(

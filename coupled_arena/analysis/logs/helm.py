@@ -7,23 +7,17 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from coupled_arena.analysis.logs.scored import LogFormat, Scored
+from coupled_arena.analysis.logs.scored import LogFormat, Scored, beginning
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.files import whole
 from coupled_arena.core.tables import Row, read_rows
 
-_HEAD = 1 << 12
 _FIELDS = ("instance_id", "train_trial_index", "stats")
 _MODEL = ("model", "model_deployment")
 
 
 def _recognise(path: Path) -> bool:
-    """Look at how it begins: it may be far too long to read."""
-    try:
-        with path.open("rb") as file:
-            head = "".join(file.read(_HEAD).decode("utf-8", errors="replace").split())
-    except OSError:
-        return False
+    head = beginning(path)
     return head.startswith('[{"instance_id":') and '"stats":[' in head
 
 

@@ -11,26 +11,20 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from coupled_arena.analysis.logs.scored import LogFormat, Scored
+from coupled_arena.analysis.logs.scored import LogFormat, Scored, beginning
 from coupled_arena.core.bounds import IN_MEMORY
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.extras import require
 
 _GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
-_HEAD = 1 << 12
 _PARTS = ("_journal/start.json", "header.json")
 
 
 def _recognise(path: Path) -> bool:
-    """Look for what an archive holds, or how the JSON begins: it may be far too long to read."""
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
             return any(part in archive.namelist() for part in _PARTS)
-    try:
-        with path.open("rb") as file:
-            head = "".join(file.read(_HEAD).decode("utf-8", errors="replace").split())
-    except OSError:
-        return False
+    head = beginning(path)
     return head.startswith('{"version":') and '"status":' in head and '"eval":{' in head
 
 

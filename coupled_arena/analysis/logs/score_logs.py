@@ -155,12 +155,12 @@ def _unknown(path: Path) -> str:
 def _check_same(answer: Scored, known: _Known) -> None:
     """Refuse other documents under one name, and runs that are no repetitions of each other."""
     model, prompt = answer.model, answer.prompt
-    told = (
+    facts = (
         ((prompt,), answer.document, f"{prompt} is another document"),
         ((model, prompt), answer.request, f"{prompt} was put to {model} in other words"),
         ((model, prompt, "run"), answer.settings, f"{model} was run otherwise"),
     )
-    for key, value, what in told:
+    for key, value, what in facts:
         if not value:
             continue
         before, where = known.setdefault(key, (value, answer.where))

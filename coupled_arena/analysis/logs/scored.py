@@ -1,4 +1,4 @@
-"""One answer of one model in a log, and the scores that its tool gave it."""
+"""One answer of one model in a log, with the scores of its tool; how a tool's logs are known."""
 
 from __future__ import annotations
 
@@ -41,6 +41,21 @@ class Scored:
     settings: str = ""
     lower_is_better: frozenset[str] = frozenset()
     ordered: bool = True
+
+
+_HEAD = 1 << 12
+
+
+def beginning(path: Path) -> str:
+    """Return how a file begins, without white space; "" where nobody can read it.
+
+    A log may be far too long to read as a whole.
+    """
+    try:
+        with path.open("rb") as file:
+            return "".join(file.read(_HEAD).decode("utf-8", errors="replace").split())
+    except OSError:
+        return ""
 
 
 @dataclass(frozen=True)

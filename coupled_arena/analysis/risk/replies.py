@@ -84,8 +84,8 @@ def lengths(texts: Sequence[str]) -> FloatArray:
     """Return the number of characters.
 
     Characters rather than words: they exist in every script, and studies of judges that prefer
-    long answers count them. Neither more nor less is better by nature; here less is, for whoever
-    reads an answer pays for each character, and the worst replies are then those that ramble.
+    long answers count them. Neither more nor less is better by nature. Here less is better: a
+    reader pays for each character, and the worst replies are then those that ramble.
     """
     return np.array([len(text) for text in texts], dtype=np.float64)
 
@@ -231,7 +231,7 @@ def _incomplete(replies: ScoredReplies) -> Iterator[str]:
     if missing:
         lacking = np.flatnonzero(np.isnan(replies.values).any(axis=0))
         names = [replies.metrics[at] for at in lacking]
-        yield _("{n:,} of {all:,} replies are left out, which have no {metrics}.").format(
+        yield _("{n:,} of {all:,} replies are left out: they have no {metrics}.").format(
             n=missing, all=len(replies.model), metrics=_either(names)
         )
 
@@ -239,9 +239,9 @@ def _incomplete(replies: ScoredReplies) -> Iterator[str]:
 def _uneven(counts: IntArray, kept: NDArray[np.bool_], repetitions: int) -> Iterator[str]:
     if not kept.all():
         yield ngettext(
-            "{left_out:,} of {all:,} prompts are left out, to which not all models have a reply.",
-            "{left_out:,} of {all:,} prompts are left out, to which not all models have {n} "
-            "replies.",
+            "{left_out:,} of {all:,} prompts are left out: not all models have a reply to them.",
+            "{left_out:,} of {all:,} prompts are left out: not all models have {n} replies to "
+            "them.",
             repetitions,
         ).format(left_out=int((~kept).sum()), all=len(kept), n=repetitions)
     beyond = int((counts[:, kept] - repetitions).sum())
@@ -340,7 +340,7 @@ def read_stored_scores(
         ScoredReplies(tuple(chosen), names, model[ours], rows["prompt_no"][ours], values[ours]),
         frozenset(name for name in names if not meanings[name]),
     )
-    # A text's length, say, is no merit by itself: whoever wants it short or long says so.
+    # A text's length, for example, is no merit by itself: users choose the direction.
     return replace(
         table.noted(*notes, *pooled_words(several)), unjudged=frozenset(names).intersection(METRICS)
     )
@@ -362,7 +362,9 @@ def _names(
             text = _("There is no metric {name!r} here; there is {known}.")
             raise ScoreError(text.format(name=name, known=", ".join(meanings)))
     if VERDICTS in metrics and selection.judge is None:
-        raise ScoreError(_("Whose {verdicts}? Choose a judge.").format(verdicts=VERDICTS))
+        raise ScoreError(
+            _("The metric {verdicts} needs a judge: choose one.").format(verdicts=VERDICTS)
+        )
     return tuple(dict.fromkeys(metrics))
 
 

@@ -1,4 +1,4 @@
-"""Rankings of models by risk, as plain values: what command, page and report show."""
+"""Rankings of models by risk, as plain values that command, page and report show."""
 
 from __future__ import annotations
 

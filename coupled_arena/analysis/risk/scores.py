@@ -1,6 +1,6 @@
-"""Scores of models on prompts, whatever they were computed from.
+"""Scores of models on prompts, from any source.
 
-Tables of them may be long (model, prompt, metric, score) or wide (a column for each metric).
+Tables of scores may be long (model, prompt, metric, score) or wide (a column for each metric).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-_LARGEST = 1e150  # whose square is a number
+_LARGEST = 1e150  # its square is still a finite number
 ScoresByReply = Mapping[tuple[str, str], Mapping[str, Sequence[float]]]
 """By model and prompt: the scores by metric, one for each repetition."""
 
@@ -51,8 +51,8 @@ class RiskScores:
     lower_is_better : frozenset of str
         Metrics of which less is better.
     unjudged : frozenset of str
-        Metrics of which nobody has said whether more or less is better, such as length: they are
-        ranked as if by `lower_is_better`, and what is said of the ranking says so.
+        Metrics without a known direction, such as length: they are ranked as if by
+        `lower_is_better`, and a sentence beside the ranking says so.
     repetitions : int
         Replies of each model to each prompt.
     notes : tuple of str
@@ -130,12 +130,12 @@ class RiskScores:
         )
 
     def turned(self, lower: Collection[str], higher: Collection[str]) -> RiskScores:
-        """Return the same scores where somebody has said which way some metrics are better.
+        """Return the same scores with a direction for some metrics.
 
         Raises
         ------
         ScoreError
-            There is no such metric, or both ways are said of one.
+            There is no such metric, or one has both directions.
         """
         _check_metrics([*lower, *higher], self.metrics)
         if both := set(lower) & set(higher):

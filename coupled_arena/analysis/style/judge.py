@@ -1,4 +1,4 @@
-"""A judge beside people with style held fixed: what sways each, and what bias is left."""
+"""A judge beside people with style held fixed: traits that sway each, and the remaining bias."""
 
 from __future__ import annotations
 

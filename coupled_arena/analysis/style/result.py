@@ -218,18 +218,6 @@ class StyleBoard:
         return self.estimates.counted.without_texts
 
 
-def read_style_board(
-    store: Store,
-    selection: Selection,
-    control: Control,
-    *,
-    by_judge: bool = False,
-    alpha: float = 0.05,
-) -> StyleBoard:
-    """Fit the votes, or verdicts, as they are now; see `style_board`."""
-    return style_board(read_style(store, selection, control, by_judge=by_judge), alpha)
-
-
 def style_board(estimates: StyleEstimates, alpha: float = 0.05) -> StyleBoard:
     """Return what the estimates say at one error level.
 

@@ -1,4 +1,4 @@
-"""Comparisons as rows of a regression, and what stands in its way."""
+"""Comparisons as rows of a regression, and the obstacles to a fit."""
 
 from __future__ import annotations
 

@@ -72,8 +72,8 @@ def error_curves(
     sizes : ndarray of int64
         Numbers of samples, each from 1 to all.
     repeats : int
-        Sub-samplings; one of them is a random order of each protocol's samples, whose beginnings
-        serve all sizes and pairs.
+        Sub-samplings; each is a random order of each protocol's samples. The beginnings of this
+        order serve all sizes and pairs.
     track : callable
         Gets the numbers of the repeats and passes them on: shows a progress bar, or stops early.
 

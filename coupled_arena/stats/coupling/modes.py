@@ -25,7 +25,7 @@ from coupled_arena.stats.counts import OUTCOMES, FloatArray, IntArray, PairCount
 from coupled_arena.stats.intervals import critical_value
 from coupled_arena.stats.ranking.strata import MINIMUM_PER_PAIR
 
-_STARS = (0.05, 0.01, 0.001, 0.0001)
+_STARS = (0.05, 0.01, 0.001, 0.0001)  # the levels that the paper marks
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,7 +30,7 @@ from coupled_arena.core.language import _
 from coupled_arena.stats.counts import FloatArray
 from coupled_arena.stats.intervals import check_alpha
 
-_LARGEST = 1e150  # whose square is a number
+_LARGEST = 1e150  # its square is still a finite number
 
 
 @dataclass(frozen=True, eq=False)

@@ -234,6 +234,11 @@ def efficiency(rho_squared: FloatArray, ratio: FloatArray) -> FloatArray:
         return 1 / (1 - rho_squared / (1 + ratio))
 
 
+def worth(explained: float, ratio: float) -> float:
+    """Return `efficiency` of one model."""
+    return float(efficiency(np.array(explained), np.array(ratio)))
+
+
 def _per_model(error: FloatArray, centre: FloatArray, n: IntArray) -> FloatArray:
     """Return (error - centre) / n, shape (k, 3, 3); 0 where it is unknown."""
     return np.nan_to_num(ratio(error - centre[:, None, None], n[:, None, None]), posinf=0, neginf=0)

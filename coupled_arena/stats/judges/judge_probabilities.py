@@ -12,7 +12,7 @@ import numpy as np
 
 from coupled_arena.stats.counts import FloatArray, IntArray
 from coupled_arena.stats.intervals import critical_value, wilson
-from coupled_arena.stats.judges.agreement import efficiency
+from coupled_arena.stats.judges.agreement import worth
 from coupled_arena.stats.judges.powered_means import FEWEST_VERDICTS
 from coupled_arena.stats.judges.samples import GradedAnswers
 
@@ -77,7 +77,7 @@ def probability_means(answers: GradedAnswers, alpha: float) -> tuple[Probability
         There are no probabilities, or `alpha` is not between 0 and 1.
     """
     if answers.probability is None:
-        raise ValueError("The judge told no probabilities.")
+        raise ValueError("The judge has no probabilities.")
     clusters = answers.prompts
     plain = clusters == answers.size
     scale = 1.0 if plain or clusters < 2 else (clusters / (clusters - 1)) ** 2
@@ -129,14 +129,14 @@ def _mean_of(
         )
     y, f = own.s - own.s.mean(), own.f - own.f.mean()
     f *= np.ptp(own.f) > 0  # a mean of equal numbers need not be that number
-    heard = judge_only >= FEWEST_VERDICTS
+    usable = judge_only >= FEWEST_VERDICTS
     variance_y, variance_f, covariance = (
         float((x * z).mean()) for x, z in ((y, y), (f, f), (y, f))
     )
     rho = covariance / np.sqrt(variance_y * variance_f) if variance_y * variance_f else np.nan
     # A judge that always says the same explains nothing, whatever its correlation might be called.
     explained = 0.0 if variance_f == 0 < variance_y else rho**2
-    tuning = covariance / (variance_f * (1 + n / judge_only)) if heard and variance_f else 0.0
+    tuning = covariance / (variance_f * (1 + n / judge_only)) if usable and variance_f else 0.0
     tau_low, tau_high = _tau_interval(own, rho, alpha, scale, degrees)
     powered, low, high = _powered(own, tuning, alpha, scale, degrees)
     return ProbabilityMean(
@@ -148,8 +148,8 @@ def _mean_of(
         rho=float(rho),
         rho_squared=float(rho**2),
         power_tuning=tuning,
-        tau=_worth(explained, n / judge_only if heard else np.inf),
-        tau_max=_worth(explained, 0.0),
+        tau=worth(explained, n / judge_only if usable else np.inf),
+        tau_max=worth(explained, 0.0),
         tau_max_low=tau_low,
         tau_max_high=tau_high,
         powered=powered,
@@ -195,8 +195,4 @@ def _tau_interval(
         return np.nan, np.nan
     low, high = np.tanh(np.arctanh(rho) - half) ** 2, np.tanh(np.arctanh(rho) + half) ** 2
     least = 0.0 if abs(np.arctanh(rho)) < half else min(low, high)
-    return _worth(least, 0.0), _worth(max(low, high), 0.0)
-
-
-def _worth(explained: float, ratio: float) -> float:
-    return float(efficiency(np.array(explained), np.array(ratio)))
+    return worth(least, 0.0), worth(max(low, high), 0.0)

@@ -21,7 +21,7 @@ from coupled_arena.core.language import _
 from coupled_arena.stats.counts import FloatArray, IntArray, JudgedCounts, PairCounts
 from coupled_arena.stats.influence import Influence
 from coupled_arena.stats.intervals import critical_value
-from coupled_arena.stats.judges.agreement import efficiency
+from coupled_arena.stats.judges.agreement import worth
 from coupled_arena.stats.ranking.estimates import estimate_from_votes
 
 
@@ -187,25 +187,21 @@ def unevenness_of(counts: FloatArray, weights: FloatArray) -> float:
 
 def _scaled(alone: float, explained: float, verdicts_per_vote: float, votes_there: int) -> Needs:
     """Return what takes the place of so many votes alone."""
-    tau, r = _worth(explained, verdicts_per_vote), verdicts_per_vote
+    r = verdicts_per_vote
+    tau = worth(explained, 1 / r if r else math.inf)
     with_judge = math.ceil(alone / tau)
     if with_judge < votes_there < alone:
         with_judge, tau = votes_there, alone / votes_there
-        heard = (1 - 1 / tau) / explained
-        r = heard / (1 - heard)
+        used = (1 - 1 / tau) / explained
+        r = used / (1 - used)
     return Needs(
         votes_alone=math.ceil(alone),
         votes=with_judge,
         verdicts=math.ceil(with_judge * (1 + r)),
         verdicts_per_vote=r,
         tau=tau,
-        tau_max=_worth(explained, math.inf),
+        tau_max=worth(explained, 0.0),
     )
-
-
-def _worth(explained: float, verdicts_per_vote: float) -> float:
-    ratio = np.divide(1, verdicts_per_vote) if verdicts_per_vote else math.inf
-    return float(efficiency(np.array(explained), np.array(ratio)))
 
 
 def explained_within_pairs(

@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from coupled_arena.core.choices import Ties
-from coupled_arena.stats.counts import FloatArray, IntArray, JudgedCounts
+from coupled_arena.stats.counts import FloatArray, IntArray, JudgedCounts, whole_counts
 from coupled_arena.stats.intervals import critical_value, wilson
 from coupled_arena.stats.judges.agreement import efficiency
 from coupled_arena.stats.judges.samples import (
@@ -43,7 +43,7 @@ from coupled_arena.stats.judges.samples import (
 )
 
 FEWEST_VERDICTS = 2
-"""Verdicts alone that a model needs before the judge has a say on it."""
+"""Verdicts alone that a model needs before its judge counts: one has no variance."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,10 +110,13 @@ class PoweredMeans:
         """Estimate from whatever a judge and the truth both speak of."""
         own = sample.own
         scores = _Scores.of(own, ties)
-        votes, judge_only = _whole(own.labelled.sum((1, 2))), _whole(own.unlabelled.sum(1))
-        echoes = _whole(own.labelled.sum(1) @ MIXED_SPOKEN) if own.mixed else votes
-        heard = (judge_only >= FEWEST_VERDICTS) & ((echoes > 1) | (echoes == votes))
-        correction = np.where(heard, ratio((own.unlabelled * scores.f).sum(1), judge_only), 0.0)
+        votes, judge_only = (
+            whole_counts(own.labelled.sum((1, 2))),
+            whole_counts(own.unlabelled.sum(1)),
+        )
+        echoes = whole_counts(own.labelled.sum(1) @ MIXED_SPOKEN) if own.mixed else votes
+        usable = (judge_only >= FEWEST_VERDICTS) & ((echoes > 1) | (echoes == votes))
+        correction = np.where(usable, ratio((own.unlabelled * scores.f).sum(1), judge_only), 0.0)
         covariance, variance_y, variance_f = scores.moments(own)
         weight = ratio(covariance, variance_f * (1 + ratio(echoes, judge_only)))
         weight = weight * ratio(echoes, votes)
@@ -131,7 +134,7 @@ class PoweredMeans:
             ties=ties,
             human=scores.human,
             correction=correction,
-            power_tuning=np.where(heard, np.nan_to_num(weight), 0.0),
+            power_tuning=np.where(usable, np.nan_to_num(weight), 0.0),
             rho_squared=np.where(
                 (variance_f == 0) & (variance_y > 0),
                 0.0,
@@ -157,9 +160,9 @@ class PoweredMeans:
     @property
     def tau(self) -> FloatArray:
         """What one vote is worth with the verdicts there are, shape (k,)."""
-        heard = self.judge_only >= FEWEST_VERDICTS
+        usable = self.judge_only >= FEWEST_VERDICTS
         return efficiency(
-            self.rho_squared, np.where(heard, ratio(self.echoes, self.judge_only), np.inf)
+            self.rho_squared, np.where(usable, ratio(self.echoes, self.judge_only), np.inf)
         )
 
     def clustered(self, gram: FloatArray, clusters: int) -> PoweredMeans:
@@ -176,7 +179,9 @@ class PoweredMeans:
         """Return Wilson's interval of people's win-rates, shape (k,) each; NaN where unknown."""
         critical = critical_value(alpha, self.degrees)
         variance = np.diag(self.covariance)[: len(self.models)]
-        return _known(self.human, wilson(self.human, variance, _floats(self.size), critical))
+        return _known(
+            self.human, wilson(self.human, variance, self.size.astype(np.float64), critical)
+        )
 
     def powered_interval(self, alpha: float) -> tuple[FloatArray, FloatArray]:
         """Return the same with the judge; the votes that λ was taken from count two less."""
@@ -189,7 +194,9 @@ class PoweredMeans:
         critical = np.where(
             tuned, critical_value(alpha, degrees), critical_value(alpha, self.degrees)
         )
-        return _known(self.human, wilson(self.powered, variance, _floats(self.size), critical))
+        return _known(
+            self.human, wilson(self.powered, variance, self.size.astype(np.float64), critical)
+        )
 
     @property
     def inflation(self) -> float:
@@ -232,12 +239,12 @@ class _Scores:
     @classmethod
     def _mixed(cls, own: ModelCounts) -> _Scores:
         """Return the same of mixed verdicts, with ties as losses."""
-        size, said = own.labelled.sum((1, 2)), own.labelled.sum(1)
+        size, verdicts = own.labelled.sum((1, 2)), own.labelled.sum(1)
         human = ratio(own.labelled[:, 0].sum(1), size)
-        judge_score = ratio(said @ MIXED_WIN, said @ MIXED_SPOKEN)[:, None]
+        judge_score = ratio(verdicts @ MIXED_WIN, verdicts @ MIXED_SPOKEN)[:, None]
         y = np.broadcast_to(WIN[:, None] - human[:, None, None], own.labelled.shape)
         f = MIXED_SPOKEN * np.nan_to_num(MIXED_WIN - judge_score)
-        return cls(human, _whole(size), np.nan_to_num(y), f)
+        return cls(human, whole_counts(size), np.nan_to_num(y), f)
 
     def moments(self, own: ModelCounts) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return Cov(y, f), Var(y) and Var(f), shape (k,) each."""
@@ -258,15 +265,6 @@ class _Scores:
             OwnInfluence(self.y * per_vote[..., None], np.zeros_like(self.f)),
             OwnInfluence(on_both, (self.f - correction[:, None]) * per_verdict),
         )
-
-
-def _whole(counts: IntArray) -> IntArray:
-    """Return counts that are whole but for rounding as such."""
-    return np.rint(counts).astype(np.int64)
-
-
-def _floats(array: IntArray) -> FloatArray:
-    return array.astype(np.float64)
 
 
 def _known(
@@ -338,10 +336,10 @@ def joint_tuning(means: PoweredMeans, model: int, other: int) -> FloatArray:
     """
     k = len(means.models)
     weights = np.zeros(k)
-    heard = [m for m in (model, other) if means.judge_only[m] >= FEWEST_VERDICTS]
+    usable = [m for m in (model, other) if means.judge_only[m] >= FEWEST_VERDICTS]
     cross = means.independent[k:, :k] @ contrast(k, model, other)
-    square = means.independent[k:, k:][np.ix_(heard, heard)]
-    weights[heard] = -np.linalg.pinv(square) @ cross[heard]
+    square = means.independent[k:, k:][np.ix_(usable, usable)]
+    weights[usable] = -np.linalg.pinv(square) @ cross[usable]
     return weights
 
 

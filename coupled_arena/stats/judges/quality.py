@@ -1,4 +1,4 @@
-r"""Whether a judge favours its own models, and whether its probabilities mean what they say.
+r"""Whether a judge favours its own models, and whether its probabilities are calibrated.
 
 Self-preference is the mean over comparisons of own models with others of 1 where the judge prefers
 the own one, less 1 where people do. Its standard error is that of a ratio of sums over prompts,
@@ -35,7 +35,7 @@ _DRAWS, _SEED = 10_000, 1950
 
 @dataclass(frozen=True)
 class SelfPreference:
-    """How much more often a judge prefers its own models than people do.
+    """How much more often a judge prefers its own models than people prefer them.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ class CalibrationBin:
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """How far a judge's probabilities are what people say.
+    """How well a judge's probabilities match people's votes.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ class Calibration:
     error : float
         Expected calibration error: mean distance of the bins. Chance alone makes it positive.
     brier : float
-        Mean squared distance of the three probabilities from what was said: 0 to 2.
+        Mean squared distance of the three probabilities from the outcome: 0 to 2.
     brier_error : float
         Standard error of `brier`; NaN with one prompt alone.
     moves : ndarray of float64, shape (draws,)
@@ -135,8 +135,8 @@ class Calibration:
         return max(self.brier - half, 0.0), min(self.brier + half, 2.0)
 
 
-def calibration(likely: FloatArray, said: FloatArray, prompts: IntArray) -> Calibration | None:
-    """Hold probabilities of (first, second, neither) against what was said, both of shape (n, 3).
+def calibration(likely: FloatArray, outcomes: FloatArray, prompts: IntArray) -> Calibration | None:
+    """Compare probabilities of (first, second, neither) with outcomes, both of shape (n, 3).
 
     Parameters
     ----------
@@ -150,13 +150,13 @@ def calibration(likely: FloatArray, said: FloatArray, prompts: IntArray) -> Cali
     """
     if not len(likely):
         return None
-    predicted, happened = likely[:, :2].ravel(), said[:, :2].ravel()
+    predicted, happened = likely[:, :2].ravel(), outcomes[:, :2].ravel()
     # Equal predictions share a bin, however many they are.
     edges = np.unique(np.quantile(predicted, np.arange(1, BINS) / BINS, method="lower"))
     places, place = np.unique(np.searchsorted(edges, predicted, side="right"), return_inverse=True)
     size = len(places)
     groups, group = np.unique(prompts, return_inverse=True)
-    distance = ((likely - said) ** 2).sum(axis=1)
+    distance = ((likely - outcomes) ** 2).sum(axis=1)
     # By prompt and bin, so that what prompts move the bins by is one product.
     cells = np.repeat(group, 2) * size + place
     n, p, o = (

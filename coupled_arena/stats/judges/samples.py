@@ -67,9 +67,9 @@ class ModelCounts:
         unlabelled: Any = np.zeros((k, codes), dtype=kind)
         for opponents, view, verdicts in zip((1, 0), _VIEWS, _views(codes), strict=True):
             seen = np.eye(3, dtype=np.int64)[view]  # (outcome, what it is to the model)
-            said = np.eye(codes, dtype=np.int64)[verdicts]
-            labelled += seen.T @ counts.labelled.sum(opponents) @ said
-            unlabelled += counts.unlabelled.sum(opponents) @ said
+            verdict = np.eye(codes, dtype=np.int64)[verdicts]
+            labelled += seen.T @ counts.labelled.sum(opponents) @ verdict
+            unlabelled += counts.unlabelled.sum(opponents) @ verdict
         return cls(counts.models, labelled, unlabelled)
 
     @property
@@ -101,10 +101,10 @@ class OwnInfluence:
         """What a comparison of a pair adds, for both of its models."""
         verdicts = _views(self.unlabelled.shape[-1])
         first, other = (
-            self.labelled[:, view[:, None], said[None, :]]
-            for view, said in zip(_VIEWS, verdicts, strict=True)
+            self.labelled[:, view[:, None], verdict[None, :]]
+            for view, verdict in zip(_VIEWS, verdicts, strict=True)
         )
-        alone, alone_other = (self.unlabelled[:, said] for said in verdicts)
+        alone, alone_other = (self.unlabelled[:, verdict] for verdict in verdicts)
         both = np.broadcast_arrays(first[:, None], other[None, :])
         single = np.broadcast_arrays(alone[:, None], alone_other[None, :])
         return Influence(np.stack(both, axis=-1), np.stack(single, axis=-1))
@@ -156,7 +156,7 @@ def ratio(part: FloatArray | IntArray, whole: FloatArray | IntArray) -> FloatArr
 
 
 UNKNOWN = -1
-"""What stands for an answer of which nobody but the judge says whether it is right."""
+"""Stands for the truth of an answer that only the judge has graded."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,13 +170,13 @@ class GradedAnswers:
     ----------
     models : tuple of str
     model, battle, prompt : ndarray of int64, shape (n,)
-        Whose it is, and what it belongs to; battles and prompts by any numbers.
+        The model, battle and prompt of each answer; battles and prompts by any numbers.
     right : ndarray of int64, shape (n,)
         1 where it is right, 0 where it is wrong, `UNKNOWN` where the judge alone says anything.
     called_right : ndarray of int64, shape (n,)
         1 where the judge says that it is right, else 0.
     probability : ndarray of float64, shape (n,), or None
-        That the judge gives to its being right; None where it told none.
+        The judge's probability that the answer is right; None without probabilities.
     judge_knows : ndarray of int64, shape (n,), or None
         1 where the judge's own answer to the prompt is right, else 0; None of a judge that reads
         answers and gives none.

@@ -1,10 +1,10 @@
-"""Bradley-Terry scores, for those who expect them.
+"""Bradley-Terry scores, on the scale of Elo ratings.
 
-Unlike the win-rate the model assumes that strength lies on one line, so that who beats whom is
-transitive. A tie counts as half a win for both.
+Unlike the win rate, the model assumes that strength lies on one line, so wins are transitive. A tie
+counts as half a win for both.
 
-The fit is Newman's iteration [1]_. It converges faster than Zermelo's, and evalica computes the
-same numbers one table at a time; here all resamples take each step together.
+The fit is Newman's iteration [1]_. It converges faster than Zermelo's. The package evalica computes
+the same numbers one table at a time; here all resamples take each step together.
 
 References
 ----------

@@ -1,4 +1,4 @@
-r"""How often each model is preferred: from people's votes, a judge's verdicts, or both together.
+r"""Win rates from people's votes, a judge's verdicts, or both together.
 
 Prediction-powered ranking [1]_ corrects many verdicts by few votes. With h and g the indicators
 that people and the judge prefer a model, and strata s that the settings choose,
@@ -6,12 +6,11 @@ that people and the judge prefer a model, and strata s that the settings choose,
 .. math:: \hat\theta_m = \sum_{s \ni m} v_s\,[\lambda \bar g_{N,s} + \bar h_{n,s}
           - \lambda \bar g_{n,s}],
 
-where n counts comparisons with a vote and a verdict and N those with a verdict alone. Without a
-judge, λ = 0; several have a λ each (`judge_weights`). Everything here is a function of counts: a
-comparison adds to the error of θ̂ what its cell of the counts says (`Influence`), and the covariance
-is the Gram matrix of these sums.
-Where several votes share a prompt, prompts take the place of votes in all that says how exactly
-something is known (`PairPrompts`).
+where n counts comparisons with a vote and a verdict, and N those with a verdict alone. Without a
+judge, λ = 0; several judges have a λ each (`judge_weights`). Everything here is a function of
+counts. The cell of a comparison determines its influence on the error of θ̂ (`Influence`), and the
+covariance is the Gram matrix of these sums. Where several votes share a prompt, uncertainty depends
+on the number of prompts and not of votes (`PairPrompts`).
 
 The covariance printed in [1]_ divides by N² and n² where a model's mean has only N_m and n_m
 terms, so it is too small by about (2/k)² for k models: it is here as `Covariance.PUBLISHED`.
@@ -55,18 +54,18 @@ from coupled_arena.stats.ranking.strata import (
 
 @dataclass(frozen=True)
 class Tastes:
-    """Who voted, and what it costs that voters have tastes of their own.
+    """Who voted, and the cost of voters' own tastes in votes.
 
     Attributes
     ----------
     voters : int
-        How many people; votes of nobody known are one person's each.
+        How many people; each vote without a known voter counts as one person.
     votes : int
     worth : float
-        Votes of as many people that would tell as much of people like these.
+        Equivalent number of votes, each by a person of its own.
     degrees : float or None
-        Degrees of freedom that voters tell the covariance with, the median of the differences;
-        None where it does not depend on who voted: one person did, or each vote has its own voter.
+        Degrees of freedom of the covariance by voters, the median over differences. None where
+        the covariance does not depend on voters: with one voter, or one voter for each vote.
     """
 
     voters: int
@@ -76,7 +75,7 @@ class Tastes:
 
     @property
     def alone(self) -> bool:
-        """Whether one person cast all votes, so that nothing is known of people like the voters."""
+        """Whether one person cast all votes: then nothing is known of other people."""
         return self.voters < 2
 
 
@@ -239,6 +238,8 @@ def estimate(
         covariance still takes comparisons for independent, until `Estimate.clustered`.
     ties : TieScore
     """
+    # All votes count, also where the judge abstains: a board without them covered .44 where the
+    # judge was silent on a fifth of one model's losses.
     counts, absent = _with_votes(counts)
     cells = StratumCells.of(counts, ties, verdict_scores(ties, counts)[0])
     known = None if prompts is None else prompts.of(counts.models)
@@ -263,10 +264,10 @@ def _estimated(
     strata = Strata.of(cells, known, weighting)
     sparse = sparse_pairs(cells, strata, ties) if weighting is Weighting.STRATIFIED else None
     share = None if sparse is None else sparse.share
-    said = weigh_judges(counts, cells, known, weighting, share, ties)
-    tuning, cells, strata = said.tuning, said.cells, said.strata
+    judges = weigh_judges(counts, cells, known, weighting, share, ties)
+    tuning, cells, strata = judges.tuning, judges.cells, judges.strata
     published, plain = kind is Covariance.PUBLISHED, np.ones(cells.n.shape[:2])
-    how = weighting, tuning, sparse, (tie_scores(ties), said.scores), counts.spoken
+    how = weighting, tuning, sparse, (tie_scores(ties), judges.scores), counts.spoken
     theta, influence = _weighted_mean(cells, strata, *how, published=published)
     if sparse is not None:
         covariance, size = sparse.gram(influence, counts), sparse.size(strata.votes[..., 0])
@@ -275,14 +276,12 @@ def _estimated(
         covariance, size = influence.gram(counts), effective_size(cells, strata, weighting)
         degrees = degrees_alone(cells.n.sum(axis=2), counted=weighting is Weighting.COUNT)
     return Estimate(
-        models=counts.models,
-        theta=theta,
-        covariance=covariance,
+        *(counts.models, theta, covariance),
         degrees=np.full_like(degrees, np.inf) if published else degrees,
         floor=certain_variance(cells, strata, weighting, share),
         size=size,
         power_tuning=tuning,
-        judge_weights=tuple(said.weights.tolist()),
+        judge_weights=tuple(judges.weights.tolist()),
         human=int(counts.votes.counts.sum()),
         judge_only=int(counts.alone.sum()),
         decided=int(counts.votes.wins.sum()),
@@ -305,7 +304,7 @@ def _with_votes(counts: JudgedCounts) -> tuple[JudgedCounts, tuple[str, ...]]:
     absent = [model for model in counts.models if model not in voted.models]
     if not absent:
         return counts, ()
-    text = _("Without a vote, and so without a place: {models}.")
+    text = _("These models have no vote, and so no place: {models}.")
     return voted, (text.format(models=", ".join(absent)),)
 
 
@@ -321,10 +320,10 @@ def _weighting_in_force(
     short = shortage(cells, prompts, weighting)
     if short and weighting is Weighting.STRATIFIED and len(cells.n) > 2:
         warning = _(
-            "{short}: what is missing is filled in as all votes together predict (Bradley-Terry), "
-            "and error bars allow for that."
+            "{short}: a fit to all votes (Bradley-Terry) fills in the rest, and error bars allow "
+            "for that."
         ).format(short=short)
-        return weighting, tuple(said for said in (warning, unjoined_groups(cells)) if said)
+        return weighting, tuple(judges for judges in (warning, unjoined_groups(cells)) if judges)
     if short:
         warning = _(
             "{short}: until then each comparison weighs the same, which favours models that met "

@@ -1,4 +1,4 @@
-"""How few votes hold the first place: the fewest comparisons without which another model has it."""
+"""The fewest comparisons that hold the first place: without them another model has it."""
 
 from __future__ import annotations
 

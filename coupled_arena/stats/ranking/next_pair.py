@@ -1,12 +1,13 @@
 r"""Which pair of models to ask about next, where votes are to settle places.
 
-A vote on a pair helps the differences of win rates that the pair is part of. With the variance v_p
-that a vote on pair p adds to a difference d of two models, as many votes on each pair as
+A vote on a pair helps the differences of win rates that the pair is part of. Let v_p be the
+variance that a vote on pair p adds to a difference d of two models. Then as many votes on each pair
+as
 
 .. math:: n_p \propto \sqrt{\sum_{\text{unsettled } d} v_p(d) / d^2}
 
-make the sum of all (sd of d / d)² smallest for their number [1]_. Half of the votes are spent so
-and half on all pairs alike: what seems decided stays under test, and no pair is starved.
+make the sum of all (sd of d / d)² smallest for their number [1]_. Half of the votes follow this
+rule, and half go to all pairs alike: a decided pair stays under test, and no pair is starved.
 
 References
 ----------

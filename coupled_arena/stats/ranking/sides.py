@@ -1,7 +1,7 @@
-"""How much it helps an answer to be shown first, and whether sides were drawn by lot.
+"""The advantage of an answer that is shown first, and whether sides were drawn by lot.
 
-In each order of two models, take how often the answer shown first won less how often the other
-did. The mean over both orders is free of which model is the better one.
+For each order of two models, take the share of votes for the answer shown first, less the share for
+the other. The mean over both orders does not depend on which model is better.
 """
 
 from __future__ import annotations

@@ -1,18 +1,18 @@
-r"""Pairs of models with few votes: what they lack is filled in as all votes together predict.
+r"""Pairs of models with few votes: a Bradley-Terry fit to all votes fills in the rest.
 
-A pair with n < 5 votes gets 5 - n more, as a Bradley-Terry fit has them, so that the probability of
-a to be preferred to b is estimated by
+A pair with n < 5 votes gets 5 - n more from the fit. So the probability that a is preferred to b
+is estimated by
 
 .. math:: w \bar h_{ab} + (1 - w) \hat d\,\sigma(\hat s_a - \hat s_b), \qquad w = n / 5.
 
-d is the share of votes that are decisive. The strengths s are fitted to these, and a normal prior
-keeps them finite, also where a model won all its votes or none join two groups of models. So a
-vote moves its pair by a fifth at most, and what is taken from other pairs does not depend on it.
+d is the share of decisive votes. The strengths s are fitted to these. A normal prior keeps them
+finite, also where a model won all its votes or no votes join two groups of models. So a vote moves
+its pair by a fifth at most, and the part from other pairs does not depend on it.
 
-A vote adds to the error through the mean of its pair and through the fit, which third models may
-rest on, too. What no vote tells is added: what the prior holds back; and the misfit, by how much
-pairs of models depart from such a fit, as a variance of margins and one of shares of ties, from the
-pairs that have votes [1]_, and wide where these are too few to tell.
+A vote adds to the error through the mean of its pair and through the fit, also for third models.
+The variance gets two more terms: shrinkage by the prior, and lack of fit. The lack of fit is a
+variance of margins and one of shares of ties, estimated from the pairs with votes [1]_. It is wide
+where these are few.
 
 References
 ----------
@@ -157,8 +157,8 @@ def unjoined_groups(cells: StratumCells) -> str:
     if groups < 2:
         return ""
     text = _(
-        "No votes join {n} groups of models: how models of one compare with those of another is "
-        "unknown, and their error bars say so."
+        "No votes join {n} groups of models. The order between groups is unknown, and error bars "
+        "say so."
     )
     return text.format(n=groups)
 

@@ -1,14 +1,14 @@
-r"""What voters with tastes of their own do to the error of win rates.
+r"""The error of win rates where voters have tastes of their own.
 
-Who votes a hundred times votes a hundred times by one taste, and other people have other tastes.
-So a vote depends on all votes of its voter, as it depends on all votes on its prompt. With u the
-sums of what votes add to the errors, by voter, by prompt, and by both at once [1]_,
+A hundred votes of one person follow one taste, and other people have other tastes. So a vote
+depends on all votes of its voter, as it depends on all votes on its prompt. With u the sums of the
+influence of votes on the errors, by voter, by prompt, and by both at once [1]_,
 
 .. math:: \Sigma = \sum_v u_v u_v^\top + \sum_q u_q u_q^\top - \sum_{vq} u_{vq} u_{vq}^\top.
 
-Residuals are taken from the mean of their pair, so each sum falls short by a share of 1 - Σ W²,
-with W the shares of the clusters in the votes of the pair. How well few voters tell a variance
-follows from a working model in which all votes of one voter on one pair are equally alike [2]_.
+Residuals are taken from the mean of their pair, so each sum is short by a share of 1 - Σ W², with W
+the shares of the clusters in the votes of the pair. A working model gives the degrees of freedom
+that few voters leave: all votes of one voter on one pair are equally alike in it [2]_.
 
 References
 ----------
@@ -178,11 +178,11 @@ class VoterTable:
     ----------
     kinds : Kinds
     found : csr_array, shape (voters, kinds)
-        How many comparisons of each kind a voter decided. Votes of nobody known are not here.
+        How many comparisons of each kind a voter decided; without votes of unknown voters.
     repeated : csr_array, shape (any, kinds)
         Likewise of a voter on one prompt, where these are several.
     size : ndarray of float64, shape (k, k), symmetric
-        Votes on each pair, those of nobody known included.
+        Votes on each pair, also those of unknown voters.
     """
 
     kinds: Kinds
@@ -208,10 +208,10 @@ def of_people(
     """
     votes = table.kinds.votes(table.found)
     shares = _all_shares(votes, table.size)
-    told = Tastes(shares.clusters, estimate.human, float(estimate.human))
+    known = Tastes(shares.clusters, estimate.human, float(estimate.human))
     once = votes.sum() < np.count_nonzero(np.diff(votes.indptr)) + 0.5  # a voter for each vote
     if shares.clusters < 2 or once:
-        return replace(estimate, tastes=told)
+        return replace(estimate, tastes=known)
     tastes = _tastes(estimate, table, shares)
     alone = plain.covariance + _by_votes(estimate, table)
     of_prompts = estimate.covariance - alone
@@ -227,7 +227,7 @@ def of_people(
     )
     clusters = estimate.human if estimate.clusters is None else estimate.clusters
     degrees = np.minimum(estimate.degrees, degrees)
-    worth = told.worth * (min(before / after, 1.0) if after > 0 else 1.0)
+    worth = known.worth * (min(before / after, 1.0) if after > 0 else 1.0)
     median = float(np.median(degrees[np.triu_indices(len(degrees), 1)]))
     return replace(
         estimate,
@@ -235,12 +235,12 @@ def of_people(
         degrees=degrees,
         clusters=min(shares.clusters, clusters),
         certain_size=np.minimum(estimate.certain_size, (len(fewest) - 1) * fewest),
-        tastes=replace(told, worth=worth, degrees=max(median, 1.0)),
+        tastes=replace(known, worth=worth, degrees=max(median, 1.0)),
     )
 
 
 def _all_shares(votes: csr_array, size: FloatArray) -> Shares:
-    """Return the shares of voters, with those of nobody known as voters of one vote."""
+    """Return the shares of voters; an unknown voter counts as a voter of one vote."""
     named = np.asarray(votes.sum(axis=0), dtype=np.float64).reshape(size.shape)
     return Shares.of(votes, size) + Shares.apart(np.maximum(size - named - named.T, 0), size)
 
@@ -303,34 +303,34 @@ def _uneven(shares: Shares | None) -> float:
 def _tastes(estimate: Estimate, table: VoterTable, shares: Shares) -> FloatArray:
     """Return what tastes add to the covariance: nothing on average, where there are none."""
     size, inflation = table.size, 1.0
-    told = size > 0
+    known = size > 0
     of_voters, of_votes = np.ones_like(size), _of_votes(estimate, size)
     if estimate.weighting is Weighting.COUNT:
         inflation = (shares.clusters / (shares.clusters - 1)) ** 2
     else:  # what residuals lost to the mean of their pair, where they were taken from it
         own = estimate.residuals > 1
-        told = told & (~own | (shares.squares < _CONCENTRATED))
-        of_voters = np.where(own & told, 1 / (1 - np.where(own & told, shares.squares, 0)), 1.0)
+        known = known & (~own | (shares.squares < _CONCENTRATED))
+        of_voters = np.where(own & known, 1 / (1 - np.where(own & known, shares.squares, 0)), 1.0)
     of_voters, of_votes = (x / estimate.residuals for x in (of_voters, of_votes))
-    by_voter = inflation * _gram(table.kinds.sums(table.found, np.sqrt(told * of_voters)))
-    tastes = by_voter - _by_both(table, np.sqrt(told * of_votes))
-    if told[size > 0].all():
+    by_voter = inflation * _gram(table.kinds.sums(table.found, np.sqrt(known * of_voters)))
+    tastes = by_voter - _by_both(table, np.sqrt(known * of_votes))
+    if known[size > 0].all():
         return tastes
     # Pairs that one voter decided get what the others tell of voters; without others the most.
     more = of_votes * np.maximum(size * shares.squares - 1, 0)
-    most = float(np.trace(_by_vote(table, np.sqrt(told * more))))
+    most = float(np.trace(_by_vote(table, np.sqrt(known * more))))
     alike = min(max(float(np.trace(tastes)) / most, 0.0), 1.0) if most > 0 else 1.0
-    return tastes + alike * _by_vote(table, np.sqrt(~told * more))
+    return tastes + alike * _by_vote(table, np.sqrt(~known * more))
 
 
 def _by_both(table: VoterTable, factor: FloatArray) -> FloatArray:
     """Return the sum over voters and prompts: over votes, but where a voter has several on one."""
     adds = table.kinds.scaled(factor)
-    again = np.asarray(table.repeated.sum(axis=0), dtype=np.float64)
+    repeated = np.asarray(table.repeated.sum(axis=0), dtype=np.float64)
     return (
         _by_vote(table, factor)
         + _gram(table.kinds.sums(table.repeated, factor))
-        - _weighted_gram(adds, again)
+        - _weighted_gram(adds, repeated)
     )
 
 

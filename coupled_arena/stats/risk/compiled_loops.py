@@ -239,7 +239,7 @@ def _statistics(
 ) -> Any:
     lead = area = first = second = 0.0
     for t in range(len(places)):
-        # Paired, a swap gives a score to the other model; else it says whose the prompt is.
+        # Paired, a swap exchanges the scores; else it assigns the prompt to a model.
         other = swapped[places[t]] == (ours[t] or not paired)
         lead += shares[1] if other else -shares[0]
         first += weights[t] * lead
@@ -250,7 +250,7 @@ def _statistics(
 
 @numba.njit(nogil=True, cache=True)
 def _swap(swapped: Any, seed: Any, second: Any, paired: Any) -> None:
-    """Draw whose scores are swapped, or which prompts the other model gets."""
+    """Draw which scores are swapped, or which prompts the other model gets."""
     state, left = seed, second
     for place in range(len(swapped)):
         state += GAMMA

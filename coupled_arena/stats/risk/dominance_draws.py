@@ -289,7 +289,7 @@ def count_arrays(
     signed = np.float64(1 / (second * repetitions)), np.float64(-1 / (first * repetitions))
 
     def statistics(swapped: NDArray[np.bool_]) -> FloatArray:
-        # Paired, a swap gives a score to the other model; else it says whose the prompt is.
+        # Paired, a swap exchanges the scores; else it assigns the prompt to a model.
         other: NDArray[np.bool_] = swapped[places] == (ours | (not paired))[:, None]
         lead: FloatArray = np.cumsum(np.where(other, *signed), axis=0)
         area = np.zeros_like(lead)
@@ -308,7 +308,7 @@ def count_arrays(
 
 
 def _swap(n: int, seeds: NDArray[np.uint64], second: int, paired: bool) -> NDArray[np.bool_]:
-    """Draw whose scores are swapped, or which prompts the other model gets, shape (n, seeds)."""
+    """Draw which scores are swapped, or which prompts the other model gets, shape (n, seeds)."""
     high = words(seeds, n) >> HALF
     if paired:
         return (high & WORD(1)) == WORD(1)

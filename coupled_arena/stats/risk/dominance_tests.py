@@ -6,11 +6,12 @@ significantly below zero. The absolute one asks whether :math:`\varepsilon_{ij}`
 below a threshold. The wins of each model are counted (Borda), and equal counts are ties.
 
 A p-value is the share of bootstrap samples that contradict the win. By default a win must pass the
-exact test of `swap_p_values` too: on 200 prompts with lognormal scores the bootstrap alone finds
-some win between eight equal models in a tenth of all tables, at a level of 5 %. Algorithm 1 of
-the paper ([1]_ in `coupled_arena.stats.risk.dominance`) takes a normal law instead, and divides the
-bootstrap's standard deviation, which is already the one of the estimate, by the root of n once
-more: half of its tests at the boundary reject.
+exact test of `swap_p_values` too. On 200 prompts with lognormal scores, at a level of 5 %, the
+bootstrap alone finds a win between eight equal models in a tenth of all tables.
+
+Algorithm 1 of the paper ([1]_ in `coupled_arena.stats.risk.dominance`) takes a normal law instead.
+It divides the bootstrap's standard deviation, already that of the estimate, by the root of n once
+more, so half of its tests at the boundary reject.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ class DominancePlan:
     Attributes
     ----------
     paired : bool
-        Samples are scores on the same prompts, which are drawn together.
+        Samples are scores on the same prompts, which are drawn together. At a correlation of .8 and
+        a shift of .1, the power is .94; without pairs it is .08.
     repetitions : int
         Scores of each prompt, which stand next to each other and are drawn together.
     bootstraps : int

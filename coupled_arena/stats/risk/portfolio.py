@@ -98,7 +98,7 @@ def empirical_copula(pooled: FloatArray) -> FloatArray:
 
     Points are taken in tiles. A point's lower ones within a tile, in one metric, are the first few
     in the tile's order: one of 513 sets, kept as bits. Its lower ones in every metric are the
-    intersection, whose bits are counted.
+    intersection of these sets, and its bits are counted.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def _counted(pooled: FloatArray, side: Literal["left", "right"]) -> IntArray:
 
 
 def mean_win_rates(samples: Sequence[FloatArray]) -> FloatArray:
-    """Return the share of other models whose mean score is lower, shape (k,)."""
+    """Return the share of other models with a lower mean score, shape (k,)."""
     # Exact sums: the same scores in another order have the same mean.
     means = np.array([math.fsum(sample) / len(sample) for sample in samples])
     return (means[:, None] > means[None, :]).sum(axis=1) / (len(means) - 1)

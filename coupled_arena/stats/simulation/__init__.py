@@ -1,1 +1,1 @@
-"""Experiments whose truth is known."""
+"""Experiments with a known truth."""

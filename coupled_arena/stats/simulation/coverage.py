@@ -1,12 +1,13 @@
-"""Do rank-sets and intervals keep their promise? Coverage against a known truth.
+"""Coverage of rank-sets and intervals against a known truth.
 
-Votes and verdicts are drawn from a `SimulatedTruth` again and again, and each time ranked by the
-votes alone and prediction-powered. Rank-sets keep their promise where, in 1 - alpha of the repeats,
-the rank-sets of all models contain the positions that they truly have; equal models have several.
+A `SimulatedTruth` draws votes and verdicts in each repeat. They are ranked by the votes alone, and
+prediction-powered. Rank-sets keep their level if the sets of all models contain the true positions
+in 1 - alpha of the repeats. Equal models have several true positions.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -191,19 +192,23 @@ def _repeat(plan: SimulationPlan, repeat: int) -> _Repeat:
     drawn = plan.truth.draw(np.random.default_rng([plan.seed, repeat]))
     settings = plan.weighting, plan.covariance, plan.voters
     estimates = [estimate_drawn(drawn, ranking, *settings) for ranking in RANKINGS]
-    models = plan.truth.models
-    bounds: list[list[IntArray]] = []
-    for one in estimates:
-        separation = Separation(one, plan.draws)
-        bounds.append(
-            [rank_bounds(separation, one.models, models, plan.alpha, c) for c in plan.cutoffs]
-        )
     return _Repeat(
-        bounds=np.array(bounds),
+        bounds=bounds_of(plan, estimates),
         estimated=np.stack([_intervals(one, plan) for one in estimates]),
         filled=any(one.sparse is not None for one in estimates),
         fallback=any(one.weighting is not plan.weighting for one in estimates),
         warnings=tuple(w for one in estimates for w in one.warnings),
+    )
+
+
+def bounds_of(plan: SimulationPlan, estimates: Iterable[Estimate]) -> IntArray:
+    """Return the rank-sets of estimates by each cut-off, shape (estimates, cutoffs, 2, k)."""
+    separations = [(Separation(one, plan.draws), one.models) for one in estimates]
+    return np.array(
+        [
+            [rank_bounds(each, present, plan.truth.models, plan.alpha, c) for c in plan.cutoffs]
+            for each, present in separations
+        ]
     )
 
 

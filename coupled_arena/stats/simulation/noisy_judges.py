@@ -1,11 +1,11 @@
-"""Judges whose idea of how good models are is off by some noise: the ranking paper's own truths.
+"""Judges with noisy win rates: the simulated truths of the ranking paper.
 
-At each repeat k win rates are drawn, evenly between .2 and .8, and divided by their sum. A judge of
-noise u has its own: each, before it is divided, is moved by up to u to either side. One uniform
-draw decides a comparison for people and judges alike: the model shown first is preferred where the
-draw is below twice its win rate, and else it is a tie, so that people and judges differ only as
-far as their win rates do. Every ordered pair is drawn as often as every other. The paper [1]_ draws
-also each model against itself; what a model wins there says nothing, and is left out here.
+Each repeat draws k win rates, evenly between .2 and .8, and divides them by their sum. A judge of
+noise u has its own win rates: before the division, each moves by up to u to either side. One
+uniform draw decides a comparison for people and judges alike. The model shown first is preferred
+where the draw is below twice its win rate; else the comparison is a tie. So people and judges
+differ only as far as their win rates do. Every ordered pair is drawn as often as every other. The
+paper [1]_ also draws each model against itself; such a win has no meaning, and is left out here.
 
 References
 ----------
@@ -163,12 +163,14 @@ class NoisyTruth:
             cells = first, second, votes[first, part], codes[first, part]
             np.add.at(labelled, cells, drawn[..., part])
         labelled[np.arange(k), np.arange(k)] = 0
-        said = [
+        verdicts = [
             [_FIRST if code >> judge & 1 else _TIE for code in range(2**number)]
             for judge in range(number)
         ]
         names = tuple(f"model {i + 1}" for i in range(k))
-        return SharedComparisons(names, tuple(map(str, range(number))), labelled, np.array(said))
+        return SharedComparisons(
+            names, tuple(map(str, range(number))), labelled, np.array(verdicts)
+        )
 
 
 def draw_truth(rng: np.random.Generator, models: int, noise: tuple[float, ...]) -> NoisyTruth:
@@ -198,7 +200,7 @@ class NoisyJudges:
 
 
 def try_noisy_judges(plan: NoisyPlan, track: Track = iter) -> NoisyJudges:
-    """Rank what noisy judges and people say, again and again, and hold it against the truth."""
+    """Rank votes and verdicts of noisy judges in each repeat, and compare them with the truth."""
     jobs: list[tuple[Ranking, float | None]] = [(Ranking.HUMAN, None)]
     jobs += [(ranking, u) for u in plan.noise for ranking in (Ranking.JUDGE, Ranking.PPR)]
     found: list[list[list[tuple[bool, float, float]]]] = []

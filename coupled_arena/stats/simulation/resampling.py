@@ -1,10 +1,9 @@
 """The experiments of the ranking paper [1]_: rank-sets on random subsets of judged votes.
 
-Nobody knows the true ranking behind real votes. But where every comparison has both a vote and a
-verdict, the votes on `total` comparisons (the baseline) can be held against what is left when
-only `human` of them are shown: votes alone, verdicts alone, or both together. Everything is a
-function of the counts: a subset is one draw from the multivariate hypergeometric law over their
-cells.
+The true ranking behind real votes is unknown. But where every comparison has a vote and a verdict,
+the votes on `total` comparisons are a baseline. It is compared with rankings that see only `human`
+of the votes: by votes alone, verdicts alone, or both together. A subset is one draw from the
+multivariate hypergeometric law over the cells of the counts.
 
 References
 ----------
@@ -172,8 +171,8 @@ def resample_judges(
     warnings: list[dict[str, None]] = [{} for _ in jobs]
     for repeat in track(range(plan.repeats)):
         estimates = _estimates(shared, subsets, plan, repeat)
-        for said, one in zip(warnings, estimates, strict=True):
-            said |= dict.fromkeys(one.warnings)
+        for seen, one in zip(warnings, estimates, strict=True):
+            seen |= dict.fromkeys(one.warnings)
         bounds.append([_bounds(one, shared.models, plan) for one in estimates])
     shape = (len(bounds), len(jobs), len(plan.alphas), 2, len(shared.models))
     low, high = np.array(bounds, dtype=np.int64).reshape(shape).transpose(3, 1, 2, 0, 4)

@@ -20,7 +20,7 @@ from coupled_arena.stats.counts import OUTCOMES, IntArray, JudgedCounts, PairCou
 
 @dataclass(frozen=True, eq=False)
 class SharedComparisons:
-    """How often each outcome happened, by what people and all judges said.
+    """How often each outcome happened, by people's votes and all judges' verdicts.
 
     Attributes
     ----------
@@ -31,8 +31,8 @@ class SharedComparisons:
     labelled : ndarray of int64, shape (k, k, 4, codes)
         ``labelled[a, b, h, c]`` comparisons with model a shown before model b have the vote
         ``OUTCOMES[h]``, and the verdicts that the code c stands for.
-    said : ndarray of int64, shape (judges, codes)
-        The outcome, by its place in `OUTCOMES`, that each judge gave where a code stands.
+    verdicts : ndarray of int64, shape (judges, codes)
+        For each code, the outcome of each judge, by its place in `OUTCOMES`.
 
     Raises
     ------
@@ -43,37 +43,37 @@ class SharedComparisons:
     models: tuple[str, ...]
     judges: tuple[str, ...]
     labelled: IntArray
-    said: IntArray
+    verdicts: IntArray
 
     def __post_init__(self) -> None:
-        k, codes = len(self.models), self.said.shape[1]
-        if self.labelled.shape != (k, k, len(OUTCOMES), codes) or len(self.said) != len(
+        k, codes = len(self.models), self.verdicts.shape[1]
+        if self.labelled.shape != (k, k, len(OUTCOMES), codes) or len(self.verdicts) != len(
             self.judges
         ):
             raise ValueError(
                 f"Counts of {k} models and {len(self.judges)} judges cannot have the shapes "
-                f"{self.labelled.shape} and {self.said.shape}."
+                f"{self.labelled.shape} and {self.verdicts.shape}."
             )
 
     @classmethod
     def of_one(cls, counts: JudgedCounts, judge: str = "") -> SharedComparisons:
-        """Return what one judge's counts have of them."""
-        said = np.arange(len(OUTCOMES), dtype=np.int64)[None]
-        return cls(counts.models, (judge,), counts.labelled, said)
+        """Return the comparisons of one judge's counts."""
+        verdicts = np.arange(len(OUTCOMES), dtype=np.int64)[None]
+        return cls(counts.models, (judge,), counts.labelled, verdicts)
 
     @property
     def votes(self) -> PairCounts:
-        """The votes on them."""
+        """The votes on these comparisons."""
         return PairCounts(self.models, self.labelled.sum(3))
 
     def of(self, models: Sequence[str]) -> SharedComparisons:
         """Return those between some of the models, in this order."""
         index = [self.models.index(model) for model in models]
         labelled = self.labelled[np.ix_(index, index)]
-        return SharedComparisons(tuple(models), self.judges, labelled, self.said)
+        return SharedComparisons(tuple(models), self.judges, labelled, self.verdicts)
 
     def by(self, judge: int, cells: IntArray) -> IntArray:
-        """Return what one of the judges said of some of them.
+        """Return some comparisons by the verdicts of one judge.
 
         Parameters
         ----------
@@ -91,7 +91,7 @@ class SharedComparisons:
     @cached_property
     def _outcomes(self) -> IntArray:
         """Shape (judges, codes, 4): 1 at the outcome that a judge gave where a code stands."""
-        return np.eye(len(OUTCOMES), dtype=np.int64)[self.said]
+        return np.eye(len(OUTCOMES), dtype=np.int64)[self.verdicts]
 
 
 Judged = JudgedCounts | SharedComparisons

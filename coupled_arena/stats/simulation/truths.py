@@ -27,7 +27,7 @@ from coupled_arena.stats.simulation.rankings import Rankings
 
 _FIRST, _SECOND, _TIE = range(3)  # of OUTCOMES
 _SAME = 1e-9  # win rates as near as this are equal: the error of `SimulatedTruth.theta` is smaller
-_NODES = 200
+_NODES = 200  # of the quadrature: fewer leave an error above `_SAME` at a prompt effect of 2
 RANKED = 4  # models of a clustered battle
 VOTES = 10  # rankings of one prompt in the clustered design
 
@@ -166,8 +166,8 @@ class SimulatedTruth:
         vote[..., _TIE] = self.ties
         joint = self._verdict(vote, self.judge_quality)
         for quality in self.more_judges:
-            said = self._verdict(vote, quality) / np.where(vote > 0, vote, 1)[..., None]
-            joint = (joint[..., None] * said[..., None, :]).reshape(*vote.shape, -1)
+            verdict = self._verdict(vote, quality) / np.where(vote > 0, vote, 1)[..., None]
+            joint = (joint[..., None] * verdict[..., None, :]).reshape(*vote.shape, -1)
         return joint.reshape(*vote.shape[:2], -1)
 
     def _verdict(self, vote: FloatArray, quality: float) -> FloatArray:

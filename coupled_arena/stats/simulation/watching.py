@@ -1,8 +1,8 @@
-"""Do rank-sets keep their promise to somebody who looks again and again? Against a known truth.
+"""Coverage of rank-sets for a reader who looks at a growing board many times.
 
-Votes come one after the other. At each look all votes so far are ranked; the promise is broken
-where at any look a rank-set lacks a position that its model truly has: whoever stops at the first
-separation would then believe what is not so.
+Votes come one after the other, and each look ranks all votes so far. The level is broken if a
+rank-set lacks a true position of its model at any look: a reader who stops at the first separation
+would believe a wrong order.
 """
 
 from __future__ import annotations
@@ -18,8 +18,13 @@ from coupled_arena.core.process import Track
 from coupled_arena.stats.counts import JudgedCounts
 from coupled_arena.stats.ranking.next_pair import pair_chances, unsettled
 from coupled_arena.stats.ranking.rank_sets import Separation
-from coupled_arena.stats.simulation.coverage import RANKINGS, SimulationPlan, estimate_drawn
-from coupled_arena.stats.simulation.rank_set_runs import Ranking, binomial_error, rank_bounds
+from coupled_arena.stats.simulation.coverage import (
+    RANKINGS,
+    SimulationPlan,
+    bounds_of,
+    estimate_drawn,
+)
+from coupled_arena.stats.simulation.rank_set_runs import Ranking, binomial_error
 from coupled_arena.stats.simulation.rankings import Rankings
 from coupled_arena.stats.simulation.truths import SimulatedTruth
 
@@ -35,7 +40,7 @@ class WatchPlan:
     every : int
         Votes from one look to the next.
     pairing : Pairing
-        Whose turn it is; the others take the place of the truth's design.
+        How pairs are chosen; other values than uniform replace the truth's design.
 
     Raises
     ------
@@ -204,15 +209,8 @@ def _so_far(rows: Rankings, come: NDArray[np.int64], votes: int) -> Rankings:
 
 
 def _look(plan: SimulationPlan, seen: JudgedCounts | Rankings) -> NDArray[np.int64]:
-    models = plan.truth.models
-    found: list[list[NDArray[np.int64]]] = []
-    for ranking in RANKINGS:
-        one = estimate_drawn(seen, ranking, plan.weighting, plan.covariance)
-        separation = Separation(one, plan.draws)
-        found.append(
-            [rank_bounds(separation, one.models, models, plan.alpha, c) for c in plan.cutoffs]
-        )
-    return np.array(found)
+    settings = plan.weighting, plan.covariance
+    return bounds_of(plan, (estimate_drawn(seen, ranking, *settings) for ranking in RANKINGS))
 
 
 def _watched(

@@ -82,7 +82,7 @@ def served(tmp_path_factory):
         blind = make_battle("left", "right", id="blind", prompts=(Prompt("Who is it?"),))
         batch.add_battle(blind)
     with Store.open(folder / "arena.duckdb") as store:
-        reasoned = read_battle(store, f"{0:032}", "rounds").said.votes[0].vote
+        reasoned = read_battle(store, f"{0:032}", "rounds").record.votes[0].vote
         why = Rationale("r", reasoned, (Criterion.STYLE, Criterion.SAFETY), HOSTILE)
         store.write(lambda cursor: votes.give_reasons(cursor, why, ANN))
     with serving(folder, CONFIG + EQUAL_MODELS) as running:

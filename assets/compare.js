@@ -32,7 +32,7 @@ const draw = () => paint((el) => {
   return [
     el("note", "p", "hint", view.note),
     el("answers", "div", `answers of-${cards.length}`, cards),
-    ...view.running ? [] : partingNodes(el, view.id, 0, view.answers.map(textOf)),
+    ...view.running ? [] : divergenceNodes(el, view.id, 0, view.answers.map(textOf)),
     ...judgeNodes(el, view),
     reading.node(el),
   ];

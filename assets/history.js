@@ -31,6 +31,6 @@ const draw = () => paint((el) => {
   return [list];
 });
 
-window.addEventListener("arena:told", () => { if (list?.open) trigger("look"); });
+window.addEventListener("arena:reveal", () => { if (list?.open) trigger("look"); });
 watch("value", draw);
 draw();

@@ -207,10 +207,10 @@ def analysis(function: Callable[P, Result[T]]) -> Callable[P, Result[T]]:
         bound.arguments.update(asked)
         found = function(*bound.args, **bound.kwargs)
         used = {**asked, **found.settings}
-        told = {name: str(x) if isinstance(x, StrEnum) else x for name, x in used.items()}
-        as_json = {name: list(x) if isinstance(x, tuple) else x for name, x in told.items()}
-        said = {} if "settings" in found.answer else {"settings": as_json}
-        return replace(found, settings=told, answer={**found.answer, **said})
+        values = {name: str(x) if isinstance(x, StrEnum) else x for name, x in used.items()}
+        as_json = {name: list(x) if isinstance(x, tuple) else x for name, x in values.items()}
+        added = {} if "settings" in found.answer else {"settings": as_json}
+        return replace(found, settings=values, answer={**found.answer, **added})
 
     checked.__doc__ = _documented(function)
     return checked
@@ -222,10 +222,10 @@ def options(function: Callable[..., Any]) -> tuple[Option, ...]:
     function = inspect.unwrap(function)
     parameters = inspect.signature(function).parameters.values()
     keywords = {each.name: each for each in parameters if each.kind is each.KEYWORD_ONLY}
-    told = {name: _evaluated(each.annotation, function) for name, each in keywords.items()}
+    values = {name: _evaluated(each.annotation, function) for name, each in keywords.items()}
     return tuple(
         _option(keywords[name], kind, metadata)
-        for name, (kind, metadata) in told.items()
+        for name, (kind, metadata) in values.items()
         if not any(isinstance(each, Tracked) for each in metadata)
     )
 

@@ -17,13 +17,16 @@ from functools import partial
 
 from coupled_arena.battles.blind_view import Reveal, RoundView
 from coupled_arena.battles.pair_sampling import ArenaRules, WhoseTurn, new_battle
-from coupled_arena.battles.question_checks import OVER, STILL_WRITTEN, check_question, request_of
 from coupled_arena.battles.rounds import (
+    OVER,
+    STILL_WRITTEN,
     OpenRounds,
     Round,
     check_comparable,
+    check_question,
     check_ranks,
     level,
+    request_of,
     same_words,
 )
 from coupled_arena.battles.undo import Votes, check_open

@@ -16,8 +16,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from coupled_arena.analysis.voters import OwnAgreement, read_own_agreement
-from coupled_arena.battles.judge_runs.live import LiveJudge
-from coupled_arena.battles.judge_runs.request import Asked, JudgeOnRequest, matchups_of
+from coupled_arena.battles.judge_runs.request import Asked, JudgeOnRequest, LiveJudge, matchups_of
 from coupled_arena.battles.rounds import decided_reveal
 from coupled_arena.battles.undo import check_open
 from coupled_arena.core.errors import StoreError, VoteError
@@ -196,7 +195,7 @@ class PairFeedback:
     first: int
     second: int
     outcome: Outcome | None
-    said: tuple[OrderFeedback, ...]
+    orders: tuple[OrderFeedback, ...]
     missing: int
 
 

@@ -149,8 +149,8 @@ def command(
         *(_PLACE if store else []),
         _parameter("as_json", Json, False),
     ]
-    told, _, _ = (inspect.getdoc(inspect.unwrap(function)) or "").partition("\nParameters\n---")
-    run.__name__, run.__doc__ = function.__name__, with_flags(told.rstrip(), taken)
+    text, _, _ = (inspect.getdoc(inspect.unwrap(function)) or "").partition("\nParameters\n---")
+    run.__name__, run.__doc__ = function.__name__, with_flags(text.rstrip(), taken)
     run.__annotations__ = {each.name: each.annotation for each in parameters}
     vars(run)["__signature__"] = inspect.Signature(parameters)
     return run
@@ -163,8 +163,8 @@ def _arguments(function: Callable[..., Any]) -> dict[str, str]:
         for each in inspect.signature(function).parameters.values()
         if each.kind is each.POSITIONAL_OR_KEYWORD
     )
-    told = inspect.getdoc(inspect.unwrap(function)) or ""
-    entries = dict(re.findall(r"^(\w+) : .*\n    (.*)$", told, re.MULTILINE))
+    text = inspect.getdoc(inspect.unwrap(function)) or ""
+    entries = dict(re.findall(r"^(\w+) : .*\n    (.*)$", text, re.MULTILINE))
     return {name: entries[name] for name in others}
 
 
@@ -249,7 +249,7 @@ class Bar:
 
     def __call__(self, repeats: range) -> Iterator[int]:
         """Pass the repeats on until all are done, or Ctrl-C is pressed."""
-        from coupled_arena.cli.bars import tracked
+        from coupled_arena.cli.shared import tracked
 
         def stop(*_: object) -> None:
             # What is finished is worth reporting; who cannot wait for it presses again.

@@ -119,8 +119,8 @@ def _command() -> Any:
     """Return the tree of all commands, which takes a moment to build."""
     tree = typer.main.get_command(app)
     for command in commands(tree):
-        for told in (command, *command.params):
-            told.help = without_links(told.help or "")
+        for part in (command, *command.params):
+            part.help = without_links(part.help or "")
     return tree
 
 

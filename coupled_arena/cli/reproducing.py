@@ -73,7 +73,7 @@ def reproduce(
     with as_options(_OPTIONS):
         result = reproducing.reproduce(
             *(paper, item, ArenaStore(load_settings(config, db=db).db)),
-            *(votes, _judged(votes, verdicts or []), scores or (), out),
+            *(votes, _verdict_files(votes, verdicts or []), scores or (), out),
             **{each.name: read(each, given[each.name]) for each in _OPTIONS},
             say=say,
             progress=_bar,
@@ -92,8 +92,8 @@ def _declare() -> None:
     flags = [flag(each, _OPTIONS) for each in _OPTIONS]
     named = [each.replace(kind=each.KEYWORD_ONLY) for each in own]
     parameters = [*named[:-3], *flags, *named[-3:]]
-    told, _, _ = (inspect.getdoc(reproducing.reproduce) or "").partition("\nParameters\n---")
-    reproduce.__doc__ = with_flags(told.rstrip(), _OPTIONS)
+    text, _, _ = (inspect.getdoc(reproducing.reproduce) or "").partition("\nParameters\n---")
+    reproduce.__doc__ = with_flags(text.rstrip(), _OPTIONS)
     reproduce.__annotations__ |= {each.name: each.annotation for each in flags}
     del reproduce.__annotations__["given"]
     vars(reproduce)["__signature__"] = inspect.Signature(parameters)
@@ -103,12 +103,12 @@ _declare()
 
 
 def _bar(name: str) -> Track:
-    from coupled_arena.cli.bars import tracked
+    from coupled_arena.cli.shared import tracked
 
     return lambda repeats: tracked(repeats, name)
 
 
-def _judged(votes: Path | None, verdicts: list[str]) -> dict[str, Path]:
+def _verdict_files(votes: Path | None, verdicts: list[str]) -> dict[str, Path]:
     if verdicts and not votes:
         raise ArenaError("--verdicts are on the votes of --votes: name that file, too.")
     pairs = [text.partition("=") for text in verdicts]

@@ -39,12 +39,13 @@ from coupled_arena.generation.served_draw import (
     ARGUMENT,
     PROOF,
     ServedDraw,
+    ServedWeights,
     objection,
     proof,
     proof_request,
+    remember,
     weights_in,
 )
-from coupled_arena.generation.served_weights import ServedWeights, remember
 from coupled_arena.generation.tokenization import Message, Tokenization
 from coupled_arena.generation.vocabulary import Vocabulary
 from coupled_arena.generation.weights import local_folder

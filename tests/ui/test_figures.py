@@ -7,13 +7,13 @@ from collections import Counter
 
 import gradio as gr
 import pytest
+from coupled_arena.ui.parts.risk_inputs import StoredReplies
 
 import coupled_arena as ca
 from coupled_arena.analysis.audit.verdicts import LiveAudits
 from coupled_arena.analysis.leaderboard.board_estimates import LiveEstimates
 from coupled_arena.analysis.style.result import LiveStyle
 from coupled_arena.store.database import Store
-from coupled_arena.ui.parts.risk_inputs import StoredReplies
 from coupled_arena.ui.tabs.audit import AuditTab
 from coupled_arena.ui.tabs.coupling import CouplingTab
 from coupled_arena.ui.tabs.experiments import ExperimentsTab

@@ -116,8 +116,8 @@ class Uploads:
         """Count an upload before it comes."""
         if _is_from_elsewhere(request):
             raise _Refused(403, _(_ELSEWHERE))
-        told = request.headers.get("content-length", "")
-        size = int(told) if told.isdecimal() and len(told) < 20 else LARGEST
+        length = request.headers.get("content-length", "")
+        size = int(length) if length.isdecimal() and len(length) < 20 else LARGEST
         if size > LARGEST + _AROUND:
             raise _Refused(413, _(_TOO_LARGE).format(n=LARGEST // 1_000_000))
         size, address, now = max(size, _SMALLEST), address_of(request), self._clock()

@@ -70,12 +70,12 @@ class UnnamedProxy:
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._told = False
+        self._warned = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request."""
-        if not self._told and scope["type"] == "http" and _is_forwarded(HTTPConnection(scope)):
-            self._told = True
+        if not self._warned and scope["type"] == "http" and _is_forwarded(HTTPConnection(scope)):
+            self._warned = True
             _log.warning(
                 "A proxy speaks for visitors, and `proxies` of [limits] names none: all who come "
                 "through it count as one address."

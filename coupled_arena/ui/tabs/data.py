@@ -19,7 +19,7 @@ from coupled_arena.store.transfer.export import Hidden, export
 from coupled_arena.store.transfer.snapshots import snapshot_needs
 from coupled_arena.ui.parts.choices import offered
 from coupled_arena.ui.parts.events import QUIET, user_errors
-from coupled_arena.ui.parts.headline import said
+from coupled_arena.ui.parts.headline import headline
 
 _SAID = N_("Everything that was answered and voted here is yours to take away and check.")
 _INTRO = N_(
@@ -59,7 +59,7 @@ class DataTab:
 
     def build(self) -> None:
         """Lay out the tab inside the current Blocks."""
-        gr.HTML(said(_(_SAID)), elem_id="data-said", apply_default_css=False)
+        gr.HTML(headline(_(_SAID)), elem_id="data-said", apply_default_css=False)
         gr.Markdown(_(_INTRO).format(_(_LEFT_OUT[self._hidden])))
         with gr.Row(equal_height=True):
             choice = gr.Radio(

@@ -25,7 +25,7 @@ from coupled_arena.store.tables.exclusions import (
 )
 from coupled_arena.store.tables.guards import voters_from
 from coupled_arena.ui.parts.events import FREE, user_errors
-from coupled_arena.ui.parts.headline import said
+from coupled_arena.ui.parts.headline import headline
 from coupled_arena.ui.parts.visitor import member_of
 from coupled_arena.views.markup import joined, paragraph
 from coupled_arena.views.tables.voters import (
@@ -101,7 +101,7 @@ class VotesTab:
         with self._store.cursor() as cursor:
             rules, left_out = exclusions(cursor), excluded(cursor)
         whole = read_voters(self._store.counting(excluded=True))
-        words = [said(voters_words(whole))]
+        words = [headline(voters_words(whole))]
         if left_out.votes:
             words.append(paragraph(excluded_words(left_out), "hint"))
         voters = voters_table(whole, _MOST).html()

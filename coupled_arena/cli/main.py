@@ -18,6 +18,7 @@ from coupled_arena.cli.analyses import (
     coupling,
     leaderboard,
     plan,
+    report,
     resample,
     risk,
     schema,
@@ -33,7 +34,6 @@ from coupled_arena.cli.exporting import export
 from coupled_arena.cli.generation import benchmark, generate
 from coupled_arena.cli.judging import judge
 from coupled_arena.cli.models import models_app
-from coupled_arena.cli.report import report
 from coupled_arena.cli.reproducing import reproduce
 from coupled_arena.cli.shared import Config, Db, Preset
 from coupled_arena.core.errors import ArenaError

@@ -20,7 +20,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from coupled_arena.api.stores import ArenaStore
 from coupled_arena.core.choices import Uncounted
-from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.settings import Settings
 
 if TYPE_CHECKING:
@@ -47,12 +46,6 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
 def show(answer: dict[str, Any], as_json: bool, text: Callable[[], str]) -> None:
     """Print an answer on stdout."""
     typer.echo(json.dumps(answer, indent=2, allow_nan=False) if as_json else text())
-
-
-def check_level(alpha: float) -> None:
-    """Refuse what is no error level, before anything is read."""
-    if not 0 < alpha < 1:
-        raise ArenaError(f"--alpha is an error level between 0 and 1, such as 0.05, not {alpha:g}.")
 
 
 def reading(

@@ -7,7 +7,7 @@ from collections import Counter
 
 import gradio as gr
 import pytest
-from coupled_arena.ui.parts.risk_inputs import StoredReplies
+from coupled_arena.ui.tabs.risk import StoredReplies
 
 import coupled_arena as ca
 from coupled_arena.analysis.audit.verdicts import LiveAudits

@@ -164,9 +164,9 @@ class Option:
         """Refuse a number beyond the bounds."""
         if not isinstance(value, Real) or isinstance(value, bool):
             return
-        if self.least is not None and value < self.least:
+        if self.least is not None and float(value) < self.least:
             raise ArenaError(f"`{self.name}` is {self.least} or more, not {value}.")
-        if self.most is not None and value > self.most:
+        if self.most is not None and float(value) > self.most:
             raise ArenaError(f"`{self.name}` is {self.most} or less, not {value}.")
 
     def _one(self, value: Any) -> Any:

@@ -123,7 +123,7 @@ def generate(
         raise PromptError("There is no prompt to answer.")
     from coupled_arena.battles.batch import generate as run
     from coupled_arena.store.database import Store
-    from coupled_arena.views.tables.replies import replies
+    from coupled_arena.views.tables.stored import replies
 
     plan = run_plan(
         *(models.settings, [Prompt(text) for text in asked], tuple(models)),

@@ -269,6 +269,7 @@ def with_options(
         at = next(at for at, each in enumerate(own) if each.name in _LAST)
         _signed(run, body.__name__, [*own[:at], *(flag(each, taken) for each in taken), *own[at:]])
         run.__doc__ = _summary(function if documented else body, taken)
+        run.__module__ = body.__module__
         return run
 
     return declare

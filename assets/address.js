@@ -2,7 +2,7 @@
 // or to follow a link of ours moves on in the history, and Back goes back.
 (() => {
   const FIRST = "battle";
-  const NONE = say("This address names no tab that there is. Choose one of those below.");
+  const NONE = say("This address names no known tab. Choose a tab below.");
   const INSIDE = ["battle", "model"]; // of the tab of battles
   const LIST = "[role=tablist]";
   const BUTTONS = `${LIST} > [role=tab], .overflow-dropdown > button`; // narrow pages have a menu

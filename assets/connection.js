@@ -16,10 +16,10 @@
   const STORED_AS = "coupled-arena-kept";
   const LOST = say("The connection to the server is lost. The page connects again by itself.");
   const CROWDED = say("The server has too many visitors just now. The page tries again by itself.");
-  const AGAIN = say("The server was started again. The page is new, and has what you wrote.");
+  const AGAIN = say("The server was started again. The page was loaded again, with your text.");
   const ASK = say("The server was started again and stopped your round. Its question is in the box: ask it once more.");
-  const BACK = say("The connection is back. The page is new, and has what you wrote.");
-  const INSIDE = say("You are signed in again. The page is new, and has what you wrote.");
+  const BACK = say("The connection is back. The page was loaded again, with your text.");
+  const INSIDE = say("You are signed in again. The page was loaded again, with your text.");
 
   const never = new Promise(() => {});
   let trying = false; // the server is away

@@ -10,7 +10,7 @@ const outcomeInWords = ({ first, second, outcome }, named) => {
 };
 
 const orderInWords = (order, named) => (order.raw === null
-  ? say("the same words: a tie, it was not asked")
+  ? say("the same words: a tie, and the judge was not asked")
   : say("{name} shown first: {outcome}", { name: named(order.first), outcome: outcomeInWords(order, named) }));
 
 const disagree = (pair) => new Set(pair.orders.filter(({ outcome }) => outcome !== null)
@@ -22,7 +22,7 @@ const pairInWords = (pair, named, alone) => {
   if (pair.missing && !pair.orders.length) return which + say("not read yet");
   if (pair.missing) return which + say("one order of two so far");
   const outcome = outcomeInWords(pair, named);
-  return which + (disagree(pair) ? say("{outcome}, for its two orders disagree", { outcome }) : outcome);
+  return which + (disagree(pair) ? say("{outcome}, because its two orders disagree", { outcome }) : outcome);
 };
 
 const rawNodes = (el, key, order, named, formats) => {
@@ -58,7 +58,7 @@ const judgementNode = (el, key, judgement, named, { more = [], formats = false }
   const summary = alone && whole ? `${pairInWords(pairs[0], named, true)}.`
     : whole ? say("all {n} pairs read.", { n: pairs.length }) : say("{done} of {n} pairs read.", { done, n: pairs.length });
   const unanswered = judgement.trouble
-    ?? say("The judge {judge} does not answer at the moment. What is missing will follow.", { judge });
+    ?? say("The judge {judge} does not answer at the moment. Its missing verdicts will follow.", { judge });
   const headline = el(`${key} said`, "p", "judge-says", whole || answering
     ? say("The judge {judge}: {told}", { judge, told: alone && !whole ? READING : summary }) : unanswered);
   headline.setAttribute("role", "status");

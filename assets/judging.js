@@ -52,7 +52,7 @@ const decides = (view) => {
 const judgeButton = (el, view) => {
   const nodes = actions(view).filter(({ aside }) => aside).map((each) => {
     const node = actionButton(el, each, "decide");
-    if (each.at === "judge") node.title = say("It reads both orders, its verdict is stored alone, and the names are shown.");
+    if (each.at === "judge") node.title = say("The judge reads both orders. Only its verdict is stored, and the names are shown.");
     return node;
   });
   return nodes.length ? [el("deciding", "div", "deciding", nodes)] : [];

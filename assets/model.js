@@ -62,7 +62,7 @@ const modelPage = (el, page) => {
     el("model title", "h2", "", page.model),
     headline,
     ...part("categories", say("Where it is strong"), page.categories),
-    ...part("opponents", say("Against whom"), page.opponents),
+    ...part("opponents", say("Opponents"), page.opponents),
     ...overTime(el, page.history),
     el("model facts name", "h3", "", say("How it was run")),
     page.facts.length ? facts(el, "model facts", page.facts)

@@ -150,7 +150,7 @@ const standingNodes = (el, view) => {
 };
 
 const proof = (el, reveal) => {
-  const later = reveal.commitment && say("told once you have voted on the other battles drawn from it");
+  const later = reveal.commitment && say("shown after your votes on the other battles with this seed");
   const rows = [[say("Seed"), reveal.seed ?? later], [say("Nonce"), reveal.nonce], [say("Commitment"), reveal.commitment],
     [say("Battle"), reveal.battle], [say("Vote"), reveal.vote]].filter(([, value]) => value);
   const inside = [el("proof head", "summary", "", say("Proof")), el("facts", "dl", "", rows.flatMap(
@@ -178,8 +178,7 @@ const revealNote = (el, reveal, stored) => {
       : say("Your vote is recorded.");
   const lines = [el("told", "p", "", `${what} ${how}`)];
   if (reveal.source !== "identical" && reveal.same.length) {
-    const words = reveal.same.map((group) => say("{answers} had the same words when you voted, "
-      + "so they share a place, the better one you gave.", { answers: listed(group) })).join(" ");
+    const words = reveal.same.map((group) => say("{answers} had the same words when you voted. They share the better of your places.", { answers: listed(group) })).join(" ");
     lines.push(el("told same", "p", "", words));
   }
   if (!stored) {

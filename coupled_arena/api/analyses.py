@@ -57,7 +57,7 @@ def audit(
     language: options.Language = None,
     truth: Annotated[
         choices.Truth | str,
-        Field(N_("Held against"), N_("With a benchmark as the truth, read it for people below.")),
+        Field(N_("Held against"), N_("With a benchmark, “people” below means the benchmark.")),
         Doc("The truth: people's votes, or a benchmark's scores of graded answers."),
     ] = "votes",
     metric: Annotated[
@@ -78,7 +78,7 @@ def audit(
         options.Control,
         Field(
             N_("Style held fixed"),
-            N_("Adds bias and agreement that length, or Markdown too, cannot move."),
+            N_("Adds bias and agreement with length, or also Markdown, held fixed."),
         ),
     ] = "none",
     own: Annotated[

@@ -57,7 +57,7 @@ Control = Annotated[
     choices.Control | str,
     Field(
         N_("Style held fixed"),
-        N_("Adds scores that the length of replies, or their Markdown too, cannot move."),
+        N_("Adds scores with the length of replies, or also their Markdown, held fixed."),
     ),
     Doc("Scores with the length of replies held fixed, or also their Markdown."),
 ]

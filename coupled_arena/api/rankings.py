@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 Source = Annotated[
     BoardSource | str | None,
-    Field(N_("Whose word"), first=BoardSource.HUMAN),
+    Field(N_("Decided by"), first=BoardSource.HUMAN),
     Doc(
         "Votes of people, verdicts of the judge, or both "
         "(prediction-powered). By default `ppr` with a judge, else `human`."

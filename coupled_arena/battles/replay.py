@@ -136,7 +136,7 @@ def _first_difference(reply: Reply, repeated: tuple[int, ...]) -> int | None:
 _AT_ONCE = 2
 _WAITING = 50  # of all visitors together
 _OWN = 4  # of one visitor, at once or waiting
-_OWN_WAIT = N_("You are waiting for others of these already. Try again when they have come.")
+_OWN_WAIT = N_("Your earlier requests still wait. Try again when they are done.")
 _ALL_WAIT = N_("Too many people ask for this at the moment. Try again in a minute.")
 
 

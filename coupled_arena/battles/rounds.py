@@ -388,6 +388,6 @@ def request_of(models: Models, worker: Worker, battle: Battle, question: Prompt)
         raise PromptError(_("This conversation is too long for the models: shorten it.")) from error
     except PromptError as error:
         raise PromptError(
-            _("The models cannot be asked this: ask in other words, or start anew.")
+            _("The models cannot read this question: use other words, or start a new round.")
         ) from error
     return next_request(models, battle, question, read)

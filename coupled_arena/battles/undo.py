@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 _RETRY = 5.0  # seconds until a vote is tried again that the store could not take
 _RETURN = 30.0  # seconds after a start in which pages come back and their voters can undo
 UNDO_FIRST = N_("You have voted on this: undo that vote first, or see the names.")
-JUDGE_READS = N_("The judge reads these answers: call that off first.")
+JUDGE_READS = N_("The judge is reading these answers: cancel that first.")
 _TOO_LATE = N_("The vote counts and the names are known: it can no longer be undone.")
 _NO_VOTE = N_("There is no vote to undo here (any more).")
 

@@ -121,7 +121,7 @@ class Cutoff(Choice):
     # The quantile of the largest standardised difference under N(0, covariance).
     MAX_T = "max-t", N_("Max-t: right at one look, and narrower")
     STEP_DOWN = "step-down", N_("Step-down: as max-t, narrower still")  # among unseparated pairs
-    ANY_TIME = "any-time", N_("Any time: right however often one looks")
+    ANY_TIME = "any-time", N_("Any time: right at every look")
     BONFERRONI = "bonferroni", N_("Bonferroni")  # normal quantile at 1 - alpha / (k (k - 1))
     # The paper's: square root of the quantile with k degrees.
     CHI2 = "chi2", N_("Chi-squared, as published: very wide")

@@ -106,10 +106,10 @@ class Server:
             raise ModelError(f"The server of {self.name} has changed: {why}.")
         if (held := weights_in(answer)) != self.weights:
             text = _(
-                "The server of {name} holds other weights now: {told}, not {met}. They are another "
-                "model: give them an entry of their own."
+                "The server of {name} holds other weights now: {held}, not {met}. They are "
+                "another model: give them an entry of their own."
             )
-            raise ModelError(text.format(name=self.name, told=held, met=self.weights))
+            raise ModelError(text.format(name=self.name, held=held, met=self.weights))
         self.proven = time.monotonic()
 
     def doubt(self) -> None:

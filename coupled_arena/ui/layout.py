@@ -130,9 +130,9 @@ def _build_compare_tab(services: Services, redecoder: Redecoder | None) -> None:
 
     sampling = services.settings.sampling.sampling()
     models, judge = arena.models, services.asked_judge
-    judge_feedback, limits = bool(services.judge_feedback), services.limits
+    has_judge, limits = bool(services.judge_feedback), services.limits
     with gr.Tab(_("Compare"), id="compare"):
-        options = {"judged": judge_feedback, "check_named": arena.check_named}
+        options = {"has_judge": has_judge, "check_named": arena.check_named}
         CompareTab(models, arena.worker, sampling, redecoder, judge, limits, **options).build()
 
 

@@ -91,7 +91,7 @@ def test_every_way_to_decode_keeps_to_the_room(
         assert code == 1, said
         # What others write on stderr, before it or after, is not the command's.
         (told,) = [line for line in said.splitlines() if line.startswith("Error: ")]
-        assert "tokens of memory, and there are 20: shorten it" in told
+        assert "tokens of memory; there are 20. Shorten" in told
     with pytest.raises(ArenaError, match="raise kv_tokens"):
         ca.generate(ca.Models(dict(models), load_settings()), PROMPTS, max_new_tokens=4)
 

@@ -77,8 +77,8 @@ class Allowance:
                 raise JudgeError(self._later(mine, over, now))
             if len(self._taken) + questions > self._daily:
                 text = _(
-                    "The judge has been asked as much as it may be in a day ({n} questions by "
-                    "visitors). Vote yourself, or come back later."
+                    "The judge answers {n} questions of visitors a day, and has answered "
+                    "them all. Vote yourself, or come back later."
                 )
                 raise JudgeError(text.format(n=self._daily))
             self._taken.extend((now, visitor) for _ in range(questions))
@@ -94,14 +94,13 @@ class Allowance:
     def _later(self, mine: list[float], over: int, now: float) -> str:
         if over > len(mine):
             text = _(
-                "You may put {n} questions an hour to the judge, and this needs more. Vote "
-                "yourself."
+                "You may ask the judge {n} questions an hour, and this needs more. Vote yourself."
             )
             return text.format(n=self._hourly)
         minutes = int((mine[over - 1] + _HOUR - now) // 60) + 1
         text = _(
-            "You may put {n} questions an hour to the judge, and this needs {over} more than are "
-            "left. Vote yourself, or come back in {minutes} min."
+            "You may ask the judge {n} questions an hour; this needs {over} more than you "
+            "have left. Vote yourself, or come back in {minutes} min."
         )
         return text.format(n=self._hourly, over=over, minutes=minutes)
 

@@ -105,17 +105,17 @@ def _backup_line(age: float | None, *, waits: bool) -> str:
     if age is None:
         if waits:
             return _(
-                "There is no backup of this database yet; it cannot be sent at the moment, and is "
-                "tried again."
+                "There is no backup of this database yet. It cannot be sent at the moment; "
+                "the next attempt follows."
             )
         return _("There is no backup of this database yet.")
     if waits:
         text = _(
-            "The backup has all that was stored until {ago}; it cannot be sent at the moment, and "
-            "is tried again."
+            "The backup has all data until {ago}. It cannot be sent at the moment; the next "
+            "attempt follows."
         )
     else:
-        text = _("The backup has all that was stored until {ago}.")
+        text = _("The backup has all data until {ago}.")
     return text.format(ago=_ago(age))
 
 
@@ -141,7 +141,7 @@ def judge_notice(judge: LiveJudge) -> Notice:
         if judge.answering:
             return ""
         return _(
-            "The judge {judge} does not answer at the moment. Votes count as ever; its "
+            "The judge {judge} does not answer at the moment. Votes count as usual, and its "
             "verdicts will follow."
         ).format(judge=judge.name)
 

@@ -45,7 +45,7 @@ _TOO_LARGE = N_(
     "A file has at most {n} MB here. The command line reads larger ones from your disk."
 )
 _TOO_MANY = N_("Too many files were uploaded from your address. Try again in {n} minutes.")
-_NO_ROOM = N_("The disk of the server has no room for files. Its operator has to make some.")
+_NO_ROOM = N_("The disk of the server has no room for files. Its operator must free some space.")
 _NO_FILE = N_("This is no file of the page.")
 
 

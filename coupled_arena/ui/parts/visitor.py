@@ -97,11 +97,11 @@ LINK = "annotator"  # what a link's query string calls its token
 _YEAR = 365 * 24 * 3600
 _VALID = re.compile(r"[0-9a-f]{32}")
 _TOKEN = re.compile(r"[0-9a-f]{40}")  # no other cookie of ours is as long
-_NOT_VALID = N_("This link is not valid (any more). Ask whoever sent it for a new one.")
+_NOT_VALID = N_("This link is not valid (any more). Ask its sender for a new one.")
 _GO_ON = N_(
-    "This link is not valid (any more). Ask whoever sent it for a new one, or "
-    '<a href="./">go on without it</a>: your votes then count as those of somebody new, unless '
-    "the page says who you are."
+    'This link is not valid (any more). Ask its sender for a new one, or <a href="./">go on '
+    "without it</a>. Your votes then count as those of a new voter, unless the page shows "
+    "your name."
 )
 _REFUSED = """<!doctype html>
 <html lang="{language}"><meta name="viewport" content="width=device-width">

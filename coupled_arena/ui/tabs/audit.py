@@ -49,10 +49,9 @@ from coupled_arena.views.words.style import judge_style_warnings, judge_style_wo
 
 _TITLE = N_("Audit")
 _PLANNER = N_(
-    "## How many more votes\n"
-    "What an interval of a given width takes, or two models that the leaderboard is to separate "
-    "with a given probability at their present distance, if more votes and verdicts are like those "
-    "there are. The leaderboard keeps ties, whatever is chosen above."
+    "## How many more votes\nChoose a width of the interval, or two models that the "
+    "leaderboard should separate at their present distance. The plan assumes that further "
+    "votes and verdicts are like those here. The leaderboard always keeps ties."
 )
 _LAYOUT = ((registry.BIAS, registry.AGREEMENT), (registry.JUDGE_WIN_RATES,))
 

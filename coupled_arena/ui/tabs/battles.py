@@ -36,7 +36,7 @@ _ENDINGS = {
     Ending.TIE: N_("a tie"),
     Ending.BOTH_BAD: N_("both bad"),
     Ending.IDENTICAL: N_("equal replies, nobody was asked"),
-    Ending.EVEN: N_("no winner, for whatever reason"),
+    Ending.EVEN: N_("no winner, for any reason"),
     Ending.ASKED: N_("somebody was asked"),
 }
 _JUDGED = {
@@ -144,7 +144,7 @@ class BattlesTab:
             _field("a", _("Model"), wanted.model, models),
             _field("b", _("Against"), wanted.other, models),
             _field("mode", _("Noise"), wanted.mode, modes),
-            _field("source", _("Whose word"), wanted.rater, _WORDS),
+            _field("source", _("Decided by"), wanted.rater, _WORDS),
             _field("winner", _("Winner"), wanted.winner, models),
             _field("judge", _("Judge"), wanted.judge, judges),
             _written("text", _("Words in question or answers"), wanted.text),

@@ -37,10 +37,10 @@ from coupled_arena.ui.parts.visitor import address_of, visitor
 from coupled_arena.views.words.agreement import NO_JUDGE
 
 _INTRO = N_(
-    "See what coupling does: with one noise stream, answers part ways only where the models "
+    "See coupling at work: with one noise stream, answers diverge only where the models "
     "disagree. The common beginning is dimmed; the first difference is marked."
 )
-_GONE = N_("This comparison is not known here any more: compare again.")
+_GONE = N_("The server has dropped this comparison: compare again.")
 
 
 @dataclass(frozen=True)
@@ -240,7 +240,7 @@ def show(battle: Battle, texts: tuple[str, ...], ahead: int | None = None) -> di
         seed=seed, n=common
     )
     if battle.sampling.by_bytes:
-        note += _(" · noise is read for each byte, whatever the vocabulary")
+        note += _(" · noise for each byte, with any vocabularies")
     if ahead is not None:
         note = _("{n} ahead of you").format(n=ahead) if ahead else _("You are next")
     begun = battle.created_at.timestamp()

@@ -61,13 +61,13 @@ _EMPTY = N_(
     "<code>coupled-arena benchmark</code>, or open a table of scores below.</p>"
 )
 _UPLOAD = N_(
-    "A CSV, JSON or Parquet file with a column Noise, which says Coupled or Independent, and a "
-    "column of scores for each model. The prompts follow each other, each with all its repetitions."
+    "A CSV, JSON or Parquet file. Its column Noise says Coupled or Independent, and each "
+    "model has a column of scores. The prompts follow each other, each with all its "
+    "repetitions."
 )
 _CALCULATOR = N_(
-    "## What would coupling save me\n"
-    "If more prompts are like these, as a pilot: how many it takes to know the difference of the "
-    "two models."
+    "## What would coupling save me\nThe prompts here are a pilot study. The answer is the "
+    "number of similar prompts that show the difference of the two models."
 )
 
 

@@ -286,7 +286,10 @@ class BoardControls:
                     multiselect=True,
                     max_choices=MOST_JUDGES - 1,
                     label=_("More judges"),
-                    info=_("Beside people, each with a weight of its own, where all have judged."),
+                    info=_(
+                        "Added to people's votes, each with its own weight, where all of "
+                        "them have judged."
+                    ),
                     visible=False,
                     scale=2,
                     min_width=200,
@@ -309,19 +312,19 @@ class BoardControls:
             build("language")
             self.all_votes = gr.Checkbox(
                 label=_("Excluded votes count, too"),
-                info=_("The board as if nobody's votes had been left out."),
+                info=_("The board with the votes that are otherwise left out."),
                 visible=False,
                 elem_id="board-all-votes",
             )
             self.named = gr.Checkbox(
                 label=_("Votes on answers that name a model count, too"),
-                info=_("Whoever read such an answer may have known whose it was."),
+                info=_("Readers of such an answer may have known its model."),
                 visible=False,
                 elem_id="board-named",
             )
             self.mine = gr.Checkbox(
                 label=_("My votes only"),
-                info=_("A board of your own: only what you voted on."),
+                info=_("A leaderboard of your votes only."),
                 elem_id="board-mine",
             )
 

@@ -56,12 +56,12 @@ from coupled_arena.views.words.risk import risk_details, risk_verdict
 _TITLE = N_("Risk")
 _PAIRINGS = [(N_("The same prompts"), ""), (N_("Independent samples"), "independent")]
 _REPLIES_HERE = N_(
-    "The replies here, with their length, repetition and refusals, and whatever scores and "
-    "verdicts they have. Rounds that nobody has voted on yet are left out, so that they stay blind."
+    "The replies here, with their length, repetition, refusals, scores and verdicts. Rounds "
+    "without a vote are left out, so that they stay blind."
 )
 _SCORES_FILE = N_(
-    "A CSV, JSON or Parquet file with the columns model, prompt, metric and score, or model, "
-    "prompt and one for each metric."
+    "A CSV, JSON or Parquet file with the columns model, prompt, metric and score. Or with "
+    "model, prompt and a column for each metric."
 )
 _MOST_MODELS, _MOST_METRICS, _MOST_SCORES = 30, 10, 400_000  # the command line takes more
 _SPARE = 2  # times the fewest bootstrap samples that many models take

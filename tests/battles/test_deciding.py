@@ -130,7 +130,7 @@ def test_nothing_of_it_is_told_or_stored_while_it_reads(arena, store, judging, s
     assert "verdict" not in text
     with pytest.raises(VoteError, match="judge is reading"):
         arena.vote("eve", round_id, [1, 2])
-    with pytest.raises(PromptError, match="judged"):
+    with pytest.raises(PromptError, match="judge is reading"):
         arena.follow_up("eve", round_id, "and now")
     released.set()
     assert settled(current).reveal

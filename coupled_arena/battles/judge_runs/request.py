@@ -77,7 +77,7 @@ class Allowance:
                 raise JudgeError(self._later(mine, over, now))
             if len(self._taken) + questions > self._daily:
                 text = _(
-                    "The judge answers {n} questions of visitors a day, and has answered "
+                    "The judge answers {n} questions of visitors in a day, and has answered "
                     "them all. Vote yourself, or come back later."
                 )
                 raise JudgeError(text.format(n=self._daily))
@@ -99,8 +99,8 @@ class Allowance:
             return text.format(n=self._hourly)
         minutes = int((mine[over - 1] + _HOUR - now) // 60) + 1
         text = _(
-            "You may ask the judge {n} questions an hour; this needs {over} more than you "
-            "have left. Vote yourself, or come back in {minutes} min."
+            "You may ask the judge {n} questions an hour; this needs {over} more than are "
+            "left. Vote yourself, or come back in {minutes} min."
         )
         return text.format(n=self._hourly, over=over, minutes=minutes)
 

@@ -7,7 +7,6 @@ from collections import Counter
 
 import gradio as gr
 import pytest
-from coupled_arena.ui.tabs.risk import StoredReplies
 
 import coupled_arena as ca
 from coupled_arena.analysis.audit.verdicts import LiveAudits
@@ -18,7 +17,7 @@ from coupled_arena.ui.tabs.audit import AuditTab
 from coupled_arena.ui.tabs.coupling import CouplingTab
 from coupled_arena.ui.tabs.experiments import ExperimentsTab
 from coupled_arena.ui.tabs.leaderboard import LeaderboardTab
-from coupled_arena.ui.tabs.risk import RiskTab
+from coupled_arena.ui.tabs.risk import RiskTab, StoredReplies
 from coupled_arena.views.figures.registry import FIGURES, SIZE_AGAINST_COVERAGE, figures_of
 from coupled_arena.views.tables.declared import TABLES
 from tests.docs.pages import TEXTS

@@ -2,7 +2,7 @@
 // or to follow a link of ours moves on in the history, and Back goes back.
 (() => {
   const FIRST = "battle";
-  const NONE = say("This address names no tab that there is. Choose one of those below.");
+  const NONE = say("This address names no known tab. Choose a tab below.");
   const INSIDE = ["battle", "model"]; // of the tab of battles
   const LIST = "[role=tablist]";
   const BUTTONS = `${LIST} > [role=tab], .overflow-dropdown > button`; // narrow pages have a menu
@@ -30,7 +30,7 @@
     return INSIDE.some((name) => given.has(name)) ? "battles" : given.get("tab") ?? FIRST;
   };
 
-  const tell = (text) => {
+  const showNotice = (text) => {
     document.querySelector("#address-note")?.remove();
     if (!text) return;
     const note = document.createElement("p");
@@ -44,7 +44,7 @@
   const show = () => {
     const name = asked();
     const button = tab(name);
-    tell(button ? "" : NONE);
+    showNotice(button ? "" : NONE);
     if (!button) return;
     if (name !== shown) {
       shown = name;
@@ -75,9 +75,9 @@
     const name = nameOf(button);
     const given = new URLSearchParams(window.location.search);
     const inside = INSIDE.some((one) => given.has(one));
-    if (name === asked() && !inside) { tell(""); return; }
+    if (name === asked() && !inside) { showNotice(""); return; }
     shown = name;
-    tell("");
+    showNotice("");
     window.history.pushState(null, "", `?${new URLSearchParams({ tab: name })}`);
     window.dispatchEvent(new Event("arena:address"));
   };

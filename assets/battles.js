@@ -75,15 +75,15 @@ const filters = (el, fields) => {
 };
 
 const listed = (el, { count, narrower, rows, newest, older }) => {
-  const told = el("count", "p", "headline", count);
-  told.setAttribute("role", "status");
+  const status = el("count", "p", "headline", count);
+  status.setAttribute("role", "status");
   const pages = [];
   if (newest) pages.push(link(el, "newest", newest, say("Newest battles")));
   if (older) pages.push(link(el, "older", older, say("Older battles")));
   const pager = el("pages", "nav", "pages", pages);
   pager.setAttribute("aria-label", say("Pages"));
   return [
-    told,
+    status,
     el("narrower", "p", "pages", narrower.map(({ text, href }) => link(el, `only ${text}`, href, text))),
     el("rows", "ol", "found", foundRows(el, rows)),
     pager,
@@ -114,11 +114,11 @@ const turnOf = (el, battle, turn, number) => {
     ...system,
     words(el, `question ${number}`, "question", turn.prompt),
     el(`answers ${number}`, "div", `answers of-${cards.length}`, cards),
-    ...partingNodes(el, battle.id, number, texts),
+    ...divergenceNodes(el, battle.id, number, texts),
   ];
 };
 
-const replayed = (el, told) => {
+const replayed = (el, result) => {
   const button = el("replay", "button", "", replaying ? say("Decoding again…") : say("Replay"));
   button.type = "button";
   button.disabled = replaying;
@@ -127,12 +127,12 @@ const replayed = (el, told) => {
     draw();
     trigger("replay", { query: window.location.search });
   };
-  const words = el("replayed", "span", "", replaying ? "" : told ?? "");
+  const words = el("replayed", "span", "", replaying ? "" : result ?? "");
   words.setAttribute("role", "status");
   return el("replaying", "p", "replay", [button, words]);
 };
 
-const opened = (el, battle, told) => {
+const opened = (el, battle, result) => {
   const part = (key, name, inside) => [el(`${key} name`, "h3", "", name), inside];
   const { votes, verdicts, fingerprints } = battle;
   const nothing = (key, text) => el(key, "p", "hint", text);
@@ -154,7 +154,7 @@ const opened = (el, battle, told) => {
       facts(el, "prints", fingerprints),
     ]),
     el("command", "p", "", [el("command is", "code", "", battle.command)]),
-    replayed(el, told),
+    replayed(el, result),
   ];
 };
 
@@ -164,9 +164,9 @@ const draw = () => paint((el) => {
   root.classList.toggle("waiting", waiting);
   if (!view) return [el("wait", "p", "hint", say("Looking for battles…"))];
   if (view.error) {
-    const told = el("error", "p", "broken", view.error);
-    told.setAttribute("role", "alert");
-    return [told, el("back", "p", "pages", [link(el, "back to", "?tab=battles", say("All battles"))])];
+    const error = el("error", "p", "broken", view.error);
+    error.setAttribute("role", "alert");
+    return [error, el("back", "p", "pages", [link(el, "back to", "?tab=battles", say("All battles"))])];
   }
   if (view.model) return modelPage(el, view.model);
   if (view.battle) return opened(el, view.battle, view.replayed);

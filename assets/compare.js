@@ -16,7 +16,7 @@ const judgeNodes = (el, view) => {
   if (view.judge.none) return [el("no judge", "p", "hint", view.judge.none)];
   if (view.judged) {
     const named = (place) => view.answers[place].model;
-    const more = [say("Nothing of a comparison is stored: neither answers nor verdicts.")];
+    const more = [say("Comparisons are not stored: neither answers nor verdicts.")];
     const formats = reading.formats();
     return [judgementNode(el, "judged", view.judged, named, { more, formats })];
   }
@@ -32,7 +32,7 @@ const draw = () => paint((el) => {
   return [
     el("note", "p", "hint", view.note),
     el("answers", "div", `answers of-${cards.length}`, cards),
-    ...view.running ? [] : partingNodes(el, view.id, 0, view.answers.map(textOf)),
+    ...view.running ? [] : divergenceNodes(el, view.id, 0, view.answers.map(textOf)),
     ...judgeNodes(el, view),
     reading.node(el),
   ];

@@ -16,17 +16,17 @@
   const STORED_AS = "coupled-arena-kept";
   const LOST = say("The connection to the server is lost. The page connects again by itself.");
   const CROWDED = say("The server has too many visitors just now. The page tries again by itself.");
-  const AGAIN = say("The server was started again. The page is new, and has what you wrote.");
+  const AGAIN = say("The server was started again. The page was loaded again, with your text.");
   const ASK = say("The server was started again and stopped your round. Its question is in the box: ask it once more.");
-  const BACK = say("The connection is back. The page is new, and has what you wrote.");
-  const INSIDE = say("You are signed in again. The page is new, and has what you wrote.");
+  const BACK = say("The connection is back. The page was loaded again, with your text.");
+  const INSIDE = say("You are signed in again. The page was loaded again, with your text.");
 
   const never = new Promise(() => {});
   let trying = false; // the server is away
   let broken = false; // Gradio's client misses an answer: it needs a load
   let leaving = false; // the page is about to load itself
   let beat = Date.now(); // when the server was heard last
-  let hush = null; // ends a heartbeat that has fallen silent
+  let hush = null; // ends a heartbeat that has ended
   let back = Promise.resolve(); // until the server is there again
 
   const storage = (act) => {
@@ -63,9 +63,9 @@
       if (!left.has(name) && asLoaded.has(name) && asLoaded.get(name) !== stateOf(field)) now[name] = stateOf(field);
       if (field === document.activeElement) focus = name;
     }
-    const told = { why, at: Date.now(), server: own(), fields: now, focus };
-    window.dispatchEvent(new CustomEvent("arena:keep", { detail: told }));
-    storage((store) => store.setItem(STORED_AS, JSON.stringify(told)));
+    const kept = { why, at: Date.now(), server: own(), fields: now, focus };
+    window.dispatchEvent(new CustomEvent("arena:keep", { detail: kept }));
+    storage((store) => store.setItem(STORED_AS, JSON.stringify(kept)));
   };
 
   const write = (name, field) => {
@@ -103,7 +103,7 @@
   }).observe(document, { childList: true, subtree: true });
 
   // One line above everything, so that no button moves.
-  const tell = (text, closes = false) => {
+  const showNotice = (text, closes = false) => {
     document.querySelector("#connection")?.remove();
     if (!text) return;
     const note = document.createElement("div");
@@ -146,7 +146,7 @@
       const attempt = async () => {
         const found = await ask();
         if (found === "none") {
-          tell(LOST);
+          showNotice(LOST);
           window.dispatchEvent(new Event("arena:lost"));
           setTimeout(attempt, TRY);
         } else if (found !== "same") {
@@ -156,7 +156,7 @@
         } else {
           trying = false;
           beat = Date.now();
-          tell("");
+          showNotice("");
           window.dispatchEvent(new Event("arena:back"));
           go();
         }
@@ -169,11 +169,11 @@
   const heartbeat = (request) => new Response(new ReadableStream({
     async start(controller) {
       while (!request.signal.aborted) {
-        const silent = new AbortController();
-        hush = () => silent.abort();
+        const ended = new AbortController();
+        hush = () => ended.abort();
         try {
           const response = await send(new Request(request.clone(), {
-            signal: AbortSignal.any([request.signal, silent.signal]),
+            signal: AbortSignal.any([request.signal, ended.signal]),
           }));
           const reader = response.body.getReader();
           for (;;) {
@@ -217,16 +217,16 @@
 
   // A server that has no room for a connection says when to come again, and has done nothing yet.
   const patiently = async (request) => {
-    let told = false;
+    let shown = false;
     for (let left = REFUSALS; ; left -= 1) {
       const response = await send(request.clone());
       const wait = response.status === 503 ? Number(response.headers.get("retry-after")) : 0;
       if (!wait || !left || trying) {
-        if (told && !trying) tell("");
+        if (shown && !trying) showNotice("");
         return response;
       }
-      told = true;
-      tell(CROWDED);
+      shown = true;
+      showNotice(CROWDED);
       await new Promise((go) => { setTimeout(go, 1000 * wait); });
     }
   };
@@ -260,7 +260,7 @@
     const begin = () => {
       const same = kept.server === own();
       if (asks && same) left.delete("question 0"); // the round goes on
-      tell(same ? (kept.why === "out" ? INSIDE : BACK) : kept.question ? ASK : AGAIN, true);
+      showNotice(same ? (kept.why === "out" ? INSIDE : BACK) : kept.question ? ASK : AGAIN, true);
     };
     if (document.body) begin(); else window.addEventListener("DOMContentLoaded", begin);
   }

@@ -61,17 +61,17 @@ const follow = ({ event, points }) => {
 const reading = element.querySelector("details");
 reading.addEventListener("toggle", () => {
   const settings = graph()?.layout.meta?.method ?? [];
-  const said = settings.length ? say("Settings: {settings}.", { settings: settings.join(" · ") }) : "";
-  element.querySelector(".settings").textContent = said;
+  const words = settings.length ? say("Settings: {settings}.", { settings: settings.join(" · ") }) : "";
+  element.querySelector(".settings").textContent = words;
 });
 
 // A screen reader says what a figure shows, and not its hundred marks; the tables have the numbers.
 const name = () => {
   const shown = graph();
-  const said = shown?.layout?.meta?.name;
-  if (!said || shown.ariaLabel === said) return;
+  const label = shown?.layout?.meta?.name;
+  if (!label || shown.ariaLabel === label) return;
   shown.setAttribute("role", "img");
-  shown.ariaLabel = said;
+  shown.ariaLabel = label;
 };
 
 const figure = document.getElementById(element.querySelector(".save").dataset.figure);

@@ -73,8 +73,8 @@ const take = (value) => {
   if (!view?.running) lost = false;
   noteVote(before);
   noteWhy(view);
-  if (view?.reveal && !before?.reveal) window.dispatchEvent(new Event("arena:told"));
-  hearJudge();
+  if (view?.reveal && !before?.reveal) window.dispatchEvent(new Event("arena:reveal"));
+  followJudge();
   follow();
   redraw();
 };

@@ -17,7 +17,7 @@ const inside = (el) => {
   if (!rows.length) {
     return [el("none", "p", "hint", say("None yet: they are listed once you know the names."))];
   }
-  const link = el("all link", "a", "", say("Those you voted on, with filters"));
+  const link = el("all link", "a", "", say("All battles that you voted on, with filters"));
   link.setAttribute("href", all);
   return [
     el("rows", "ol", "found", rows.map((each) => row(el, each))), el("all", "p", "", [link]),
@@ -31,6 +31,6 @@ const draw = () => paint((el) => {
   return [list];
 });
 
-window.addEventListener("arena:told", () => { if (list?.open) trigger("look"); });
+window.addEventListener("arena:reveal", () => { if (list?.open) trigger("look"); });
 watch("value", draw);
 draw();

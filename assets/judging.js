@@ -1,20 +1,20 @@
 // The judge beside a round: it reads after the vote, or decides in place of one.
-const judgements = new Map(); // by battle, as told last
-let heard = { path: null, source: null };
+const judgements = new Map(); // by battle, the last of each
+let judgeStream = { path: null, source: null };
 
-const isHeardOut = () => judgements.get(view?.reveal?.battle)?.complete;
+const isComplete = () => judgements.get(view?.reveal?.battle)?.complete;
 
-// Hears what becomes of the round on show, on a stream of its own that ends with the last verdict.
-const hearJudge = () => {
-  const path = isHeardOut() ? null : view?.judge?.events ?? null;
-  if (path === heard.path) return;
-  heard.source?.close();
-  heard = { path, source: path && new EventSource(path) };
+// Follows the judge of the round on show, on a stream of its own that ends with the last verdict.
+const followJudge = () => {
+  const path = isComplete() ? null : view?.judge?.events ?? null;
+  if (path === judgeStream.path) return;
+  judgeStream.source?.close();
+  judgeStream = { path, source: path && new EventSource(path) };
   if (!path) return;
-  const own = heard.source;
+  const own = judgeStream.source;
   const battle = view.reveal?.battle;
   own.onmessage = ({ data }) => {
-    if (own !== heard.source) return;
+    if (own !== judgeStream.source) return;
     const { answered, judgement } = JSON.parse(data);
     if (judgement) judgements.set(battle, judgement);
     else if (view?.judging) view.judging.answered = answered;
@@ -22,12 +22,12 @@ const hearJudge = () => {
   };
   own.addEventListener("end", ({ data }) => {
     own.close();
-    if (own !== heard.source) return;
-    heard = { path: null, source: null };
+    if (own !== judgeStream.source) return;
+    judgeStream = { path: null, source: null };
     if (JSON.parse(data).look) trigger("look");
   });
   own.onerror = () => { // else the browser connects again by itself
-    if (own === heard.source && own.readyState === EventSource.CLOSED && view?.judging) trigger("look");
+    if (own === judgeStream.source && own.readyState === EventSource.CLOSED && view?.judging) trigger("look");
   };
 };
 
@@ -52,7 +52,7 @@ const decides = (view) => {
 const judgeButton = (el, view) => {
   const nodes = actions(view).filter(({ aside }) => aside).map((each) => {
     const node = actionButton(el, each, "decide");
-    if (each.at === "judge") node.title = say("It reads both orders, its verdict is stored alone, and the names are shown.");
+    if (each.at === "judge") node.title = say("The judge reads both orders. Only its verdict is stored, and the names are shown.");
     return node;
   });
   return nodes.length ? [el("deciding", "div", "deciding", nodes)] : [];
@@ -65,10 +65,10 @@ const sameAsMine = (pair, { ranks, both_bad }) => {
   return mine === (pair.outcome === "both_bad" ? "tie" : pair.outcome);
 };
 
-const beside = (judgement, told) => {
+const agreement = (judgement, vote) => {
   const read = judgement.pairs.filter(({ outcome }) => outcome !== null);
-  if (!judgement.complete || told.source === null || !read.length) return [];
-  const same = read.filter((pair) => sameAsMine(pair, told)).length;
+  if (!judgement.complete || vote.source === null || !read.length) return [];
+  const same = read.filter((pair) => sameAsMine(pair, vote)).length;
   if (judgement.pairs.length > 1) return [say("It agrees with you on {same} of {n} pairs.", { same, n: read.length })];
   return [same ? say("It agrees with you.") : say("It does not agree with you.")];
 };

@@ -20,8 +20,7 @@ const keySwitch = (el) => {
     remembered(STORED_AS, keysOn ? "on" : "off");
     draw();
   };
-  const words = say("Vote with keys, too: those on the buttons, whenever you are not writing "
-    + "in a box (Esc leaves a box)");
+  const words = say("The keys on the buttons vote, too. While you write in a box, they do not (Esc leaves the box)");
   return el("keys", "label", "keys", [box, el("keys words", "span", "", words)]);
 };
 

@@ -52,17 +52,17 @@ const modelPage = (el, page) => {
     el(`${key} note`, "p", "hint", note),
     ...(rows.length ? [linked(el, key, { heads, rows })] : []),
   ];
-  const told = el("model headline", "p", "headline", page.headline);
-  told.setAttribute("role", "status");
+  const headline = el("model headline", "p", "headline", page.headline);
+  headline.setAttribute("role", "status");
   return [
     el("back", "p", "pages", [
       link(el, "model board", "?tab=leaderboard", say("Leaderboard")),
       ...(page.votes ? [link(el, "model votes", page.votes, say("The votes behind this"))] : []),
     ]),
     el("model title", "h2", "", page.model),
-    told,
+    headline,
     ...part("categories", say("Where it is strong"), page.categories),
-    ...part("opponents", say("Against whom"), page.opponents),
+    ...part("opponents", say("Opponents"), page.opponents),
     ...overTime(el, page.history),
     el("model facts name", "h3", "", say("How it was run")),
     page.facts.length ? facts(el, "model facts", page.facts)

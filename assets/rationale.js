@@ -21,18 +21,18 @@ const isSame = (one, other) => one.comment.trim() === other.comment.trim()
 
 const noteWhy = (view) => {
   const vote = view?.recorded ?? view?.reveal;
-  const told = view?.reasons ?? NOTHING;
+  const stored = view?.reasons ?? NOTHING;
   if (!vote?.vote || vote.source === "identical") { why = null; return; }
   if (why?.vote !== vote.vote) {
     clearTimeout(sending);
     const before = window.arenaKept?.reasons; // not sent when the page had to be loaded anew
-    why = { vote: vote.vote, ...told, state: "", sent: null };
+    why = { vote: vote.vote, ...stored, state: "", sent: null };
     if (before?.vote === vote.vote) {
       delete window.arenaKept.reasons;
       Object.assign(why, before);
       sendWhy();
     }
-  } else if (why.sent && isSame(told, why.sent)) {
+  } else if (why.sent && isSame(stored, why.sent)) {
     clearTimeout(sending);
     [why.state, why.sent] = [say("Saved."), null];
     sendWhy();

@@ -30,12 +30,12 @@ const namesInWords = ({ models }) => {
 // What became of the vote, in the line that is read aloud: it changes with the vote, never with the
 // seconds.
 const voteInWords = (view) => {
-  const told = view.reveal;
-  if (told) {
-    if (told.source === null) return say("The judge has decided. {names}", { names: namesInWords(told) });
-    const what = told.source === "identical" ? say("Identical answers: a tie.")
-      : say("Counted: {vote}.", { vote: inWords(told) });
-    return `${what} ${namesInWords(told)}`;
+  const reveal = view.reveal;
+  if (reveal) {
+    if (reveal.source === null) return say("The judge has decided. {names}", { names: namesInWords(reveal) });
+    const what = reveal.source === "identical" ? say("Identical answers: a tie.")
+      : say("Counted: {vote}.", { vote: inWords(reveal) });
+    return `${what} ${namesInWords(reveal)}`;
   }
   if (view.recorded) {
     const vote = inWords(view.recorded);

@@ -2,7 +2,7 @@
 const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 const root = element.querySelector(".round");
 const paint = painter(root);
-let drawn = null; // what tells the round on show from others
+let drawn = null; // the identity of the round on show
 let turns = 0; // how many turns of it are on show
 const reading = readingSwitch("coupled-arena-texts", "formatted");
 root.tabIndex = -1;
@@ -16,8 +16,8 @@ const answerCard = (el, view, number, text, index) => {
   const head = [el(`${key} letter`, "span", "", LETTERS[index])];
   if (view.reveal) head.push(el(`${key} name`, "strong", "name", view.reveal.models[index]));
   if (place && (view.size > 2 || view.reveal)) {
-    const said = (view.reveal ?? view.recorded)?.both_bad ? say("bad") : say("place {place}", { place });
-    head.push(el(`${key} place`, "span", `place place-${place}`, said));
+    const words = (view.reveal ?? view.recorded)?.both_bad ? say("bad") : say("place {place}", { place });
+    head.push(el(`${key} place`, "span", `place place-${place}`, words));
   }
   const limit = turn.cut_at?.[index] ?? null;
   if (limit !== null) {
@@ -80,9 +80,9 @@ const ballot = (el, view) => {
   const group = el("ballot", "div", view.stored ? "ballot stored" : "ballot", buttons);
   group.setAttribute("role", "group");
   group.setAttribute("aria-label", view.reveal ? say("What next") : say("Your vote"));
-  const said = el("said", "p", "said", saidOf(view));
-  said.setAttribute("role", "status");
-  const line = lost && !view.reveal ? [said, el("lost", "p", "broken", LOST)] : [said];
+  const words = el("said", "p", "said", saidOf(view));
+  words.setAttribute("role", "status");
+  const line = lost && !view.reveal ? [words, el("lost", "p", "broken", LOST)] : [words];
   const deaf = actions(view).some((each) => !hears(nameOf(each), performance.now()));
   return el("bar", "div", deaf ? "bar deaf" : "bar", [...line, group]);
 };
@@ -97,7 +97,7 @@ const saidOf = (view) => {
 const ORDER = say("Choose the answers from best to worst. Between two of them, “Level with the "
   + "last” puts both on one place.");
 
-// The place in the queue, as told last: it may move many times a second, and is read aloud.
+// The place in the queue, as sent last: it may move many times a second, and is read aloud.
 const CALM = 3000; // milliseconds
 let place = null;
 let placedAt = 0;
@@ -114,7 +114,7 @@ const calmPlace = (ahead) => {
   return place;
 };
 
-// What the visitor is told of answers with the same words, or of the wait for any.
+// A hint on answers with the same words, or of the wait for any.
 const sameWords = (view) => {
   const ahead = calmPlace(view.ahead);
   if (ahead !== null) return ahead ? say("Waiting: {ahead} ahead of you.", { ahead }) : say("Waiting: you are next.");
@@ -130,14 +130,33 @@ const sameWords = (view) => {
 };
 
 // What a visitor who kept the commitment can check.
-const proof = (el, told) => {
-  const later = told.commitment && say("told once you have voted on the other battles drawn from it");
-  const rows = [[say("Seed"), told.seed ?? later], [say("Nonce"), told.nonce], [say("Commitment"), told.commitment],
-    [say("Battle"), told.battle], [say("Vote"), told.vote]].filter(([, value]) => value);
+// How the pairs of a battle stand by people's votes, once its names are known.
+const standingNodes = (el, view) => {
+  if (!view.standings?.length) return [];
+  const lines = view.standings.map(({ pair, href, votes, words }) => {
+    const name = `standing ${pair}`;
+    const link = el(`${name} link`, "a", "", votes);
+    link.setAttribute("href", href);
+    return el(name, "li", "", [
+      el(`${name} pair`, "strong", "", `${pair}: `), link, el(`${name} words`, "span", "", `, ${words}`),
+    ]);
+  });
+  const group = el("standings", "section", "standings", [
+    el("standings head", "p", "hint", say("How people voted so far, your vote included")),
+    el("standings list", "ul", "", lines),
+  ]);
+  group.setAttribute("aria-label", say("How people voted on these models so far"));
+  return [group];
+};
+
+const proof = (el, reveal) => {
+  const later = reveal.commitment && say("shown after your votes on the other battles with this seed");
+  const rows = [[say("Seed"), reveal.seed ?? later], [say("Nonce"), reveal.nonce], [say("Commitment"), reveal.commitment],
+    [say("Battle"), reveal.battle], [say("Vote"), reveal.vote]].filter(([, value]) => value);
   const inside = [el("proof head", "summary", "", say("Proof")), el("facts", "dl", "", rows.flatMap(
     ([name, value]) => [el(`fact ${name}`, "dt", "", name), el(`fact ${name} is`, "dd", "", value)],
   ))];
-  if (told.commitment) {
+  if (reveal.commitment) {
     inside.push(el("facts hint", "p", "hint", say("The commitment shown before your vote is the "
       + "SHA-256 of the nonce followed by the seed (8 bytes, little-endian). The battle replays "
       + "from its seed.")));
@@ -145,30 +164,29 @@ const proof = (el, told) => {
   return el("proof", "details", "proof", inside);
 };
 
-const revealNote = (el, told, stored) => {
+const revealNote = (el, reveal, stored) => {
   const how = {
     coupled: say("Coupled: every model read the same noise."),
     independent: say("Independent: each model had noise of its own."),
     unknown: say("Imported: nobody knows their noise."),
-  }[told.mode];
-  const what = told.source === null
+  }[reveal.mode];
+  const what = reveal.source === null
     ? say("The judge decided this round: its verdict is stored, and no vote of yours.")
-    : told.source === "identical"
+    : reveal.source === "identical"
     ? say("The answers are identical: recorded as a tie, nobody needs to judge it.")
-    : told.early ? say("Your vote is recorded, as cast before the answers had ended.")
+    : reveal.early ? say("Your vote is recorded, as cast before the answers had ended.")
       : say("Your vote is recorded.");
   const lines = [el("told", "p", "", `${what} ${how}`)];
-  if (told.source !== "identical" && told.same.length) {
-    const words = told.same.map((group) => say("{answers} had the same words when you voted, "
-      + "so they share a place, the better one you gave.", { answers: listed(group) })).join(" ");
+  if (reveal.source !== "identical" && reveal.same.length) {
+    const words = reveal.same.map((group) => say("{answers} had the same words when you voted. They share the better of your places.", { answers: listed(group) })).join(" ");
     lines.push(el("told same", "p", "", words));
   }
   if (!stored) {
     const link = el("told battle", "a", "", say("This battle among all"));
-    link.setAttribute("href", `?battle=${encodeURIComponent(told.battle)}`);
+    link.setAttribute("href", `?battle=${encodeURIComponent(reveal.battle)}`);
     lines.push(el("told where", "p", "", [link]));
   }
-  lines.push(proof(el, told));
+  lines.push(proof(el, reveal));
   return el("reveal", "section", "reveal", lines);
 };
 
@@ -195,7 +213,7 @@ const turnNodes = (el, view, turn, number) => {
   nodes.push(textNode(el, `${number} question`, "question", turn.prompt, { formats }));
   nodes.push(el(`${number} answers`, "div", `answers of-${view.size}`, cards));
   if (view.reveal && !view.stored) {
-    nodes.push(...partingNodes(el, view.reveal.battle, number, turn.answers));
+    nodes.push(...divergenceNodes(el, view.reveal.battle, number, turn.answers));
   }
   return nodes;
 };

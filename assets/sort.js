@@ -69,7 +69,7 @@
     const named = (row) => row.cells[0].textContent.toLowerCase().includes(words);
     for (const row of state.rows) row.hidden = !named(row);
     const found = state.rows.filter((row) => !row.hidden).length;
-    if (state.told) state.told.textContent = words ? say("{n} of {m}", { n: found, m: state.rows.length }) : "";
+    if (state.count) state.count.textContent = words ? say("{n} of {m}", { n: found, m: state.rows.length }) : "";
   };
 
   const press = (table, state, at) => {
@@ -101,17 +101,17 @@
     field.type = "search";
     field.maxLength = 200;
     field.oninput = () => show(state.table, state);
-    const told = document.createElement("span");
-    told.setAttribute("role", "status");
+    const count = document.createElement("span");
+    count.setAttribute("role", "status");
     const name = table.tHead.rows[0].cells[0].textContent.trim().toLowerCase();
     const words = say("Find by {name}", { name });
-    label.append(`${words} `, field, told);
+    label.append(`${words} `, field, count);
     label.hidden = table.closest("details")?.open === false;
     // What draws the block anew draws inside of its first element.
     const block = isDrawn(table) ? null : blockOf(table);
     const place = block && [...block.children].find((child) => child.contains(table));
     (place ?? table.closest(".scroll") ?? table).before(label);
-    Object.assign(state, { label, search: field, told });
+    Object.assign(state, { label, search: field, count });
   };
 
   const prepare = (table) => {
@@ -137,7 +137,7 @@
 
   const forget = (state) => {
     state.label?.remove();
-    for (const name of ["label", "search", "told"]) delete state[name];
+    for (const name of ["label", "search", "count"]) delete state[name];
   };
 
   const look = () => {

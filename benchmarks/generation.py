@@ -28,8 +28,7 @@ from transformers.cache_utils import DynamicCache, StaticCache
 from coupled_arena.core.records import Sampling
 from coupled_arena.core.settings import load_settings
 from coupled_arena.generation import model_batches
-from coupled_arena.generation.attention import compile_attention_loop
-from coupled_arena.generation.huggingface import HuggingFaceModel
+from coupled_arena.generation.huggingface import HuggingFaceModel, compile_attention_loop
 from coupled_arena.generation.loading import load_named
 from coupled_arena.generation.lockstep import LockstepEngine, decode
 from coupled_arena.generation.noise import compile_noise_loop

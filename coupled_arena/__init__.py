@@ -13,7 +13,7 @@ from coupled_arena.core.version import VERSION
 if TYPE_CHECKING:
     from coupled_arena.api.analyses import agreement, audit, coupling, voters
     from coupled_arena.api.experiments import plan, resample, simulate
-    from coupled_arena.api.figures import plot
+    from coupled_arena.api.figures import plot, report
     from coupled_arena.api.models import Models, generate, load
     from coupled_arena.api.rankings import leaderboard, rank
     from coupled_arena.api.reproducing import reproduce
@@ -39,6 +39,7 @@ __all__ = [
     "plan",
     "plot",
     "rank",
+    "report",
     "reproduce",
     "resample",
     "risk",
@@ -50,7 +51,7 @@ __all__ = [
 _HOMES = {
     "api.analyses": ("agreement", "audit", "coupling", "voters"),
     "api.experiments": ("plan", "resample", "simulate"),
-    "api.figures": ("plot",),
+    "api.figures": ("plot", "report"),
     "api.models": ("Models", "generate", "load"),
     "api.rankings": ("leaderboard", "rank"),
     "api.reproducing": ("reproduce",),

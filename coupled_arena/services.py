@@ -14,8 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from coupled_arena.battles.judge_feedback import Decisions
-from coupled_arena.battles.judge_runs.live import LiveJudge
-from coupled_arena.battles.judge_runs.request import Allowance, JudgeOnRequest
+from coupled_arena.battles.judge_runs.request import Allowance, JudgeOnRequest, LiveJudge
 from coupled_arena.battles.limits import Limits, Origins
 from coupled_arena.battles.members import Members
 from coupled_arena.core.errors import JudgeError, SettingsError
@@ -62,7 +61,7 @@ class Services:
     styles: LiveStyle
     live_judge: LiveJudge | None
     asked_judge: JudgeOnRequest | None
-    judged: JudgedRounds | None
+    judge_feedback: JudgedRounds | None
     annotators: Annotators
     limits: Limits
     members: Members
@@ -104,9 +103,9 @@ def open_services(settings: Settings, *, annotate: bool = False) -> Iterator[Ser
             _live_judge(judge, settings.judge, store) as live,
             _asked_judge(other, settings.judge) as asked,
         ):
-            judged = live and _judged(live, asked, settings.judge, store, arena)
+            judge_feedback = live and _judge_feedback(live, asked, settings.judge, store, arena)
             clients = tuple(client for client in (judge, other) if client)
-            judges = live, asked, judged
+            judges = live, asked, judge_feedback
             guards = annotators, Limits(settings.limits), members, Origins()
             parts = store, snapshots, backup, arena, *boards, *judges, *guards, clients
             yield Services(settings, *parts)
@@ -279,7 +278,7 @@ def _asked_judge(judge: Judge | None, settings: JudgeSettings) -> Iterator[Judge
         yield asked
 
 
-def _judged(
+def _judge_feedback(
     live: LiveJudge,
     asked: JudgeOnRequest | None,
     settings: JudgeSettings,

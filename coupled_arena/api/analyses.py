@@ -12,15 +12,19 @@ from annotated_types import Ge, Le
 
 from coupled_arena.api import options
 from coupled_arena.api.checks import (
+    Files,
+    are_files,
     check_frame,
     check_store,
+    hold_logs,
     is_frame,
     only_judge,
+    paths_of,
+    scores_in,
     selected,
     selection_of,
 )
 from coupled_arena.api.declared import Field, Level, analysis, refuse
-from coupled_arena.api.given_files import Files, are_files, hold_logs, paths_of, scores_in
 from coupled_arena.api.results import Result
 from coupled_arena.api.stores import ArenaStore
 from coupled_arena.core import choices
@@ -53,7 +57,7 @@ def audit(
     language: options.Language = None,
     truth: Annotated[
         choices.Truth | str,
-        Field(N_("Held against"), N_("With a benchmark as the truth, read it for people below.")),
+        Field(N_("Held against"), N_("With a benchmark, “people” below means the benchmark.")),
         Doc("The truth: people's votes, or a benchmark's scores of graded answers."),
     ] = "votes",
     metric: Annotated[
@@ -74,7 +78,7 @@ def audit(
         options.Control,
         Field(
             N_("Style held fixed"),
-            N_("Adds bias and agreement that length, or Markdown too, cannot move."),
+            N_("Adds bias and agreement with length, or also Markdown, held fixed."),
         ),
     ] = "none",
     own: Annotated[
@@ -112,10 +116,10 @@ def audit(
     from coupled_arena.core.tables import called
     from coupled_arena.views.tables import audit as tables
 
-    heard = {"judge_score": judge_score, "flips": flips}
+    judge_options = {"judge_score": judge_score, "flips": flips}
     if is_frame(store) or are_files(store):
         of_store = {"mode": mode, "language": language, "ties": ties, "majority": majority}
-        of_store |= {"truth": truth, "metric": metric, "key_from": key_from, **heard}
+        of_store |= {"truth": truth, "metric": metric, "key_from": key_from, **judge_options}
         refuse(audit, of_store | {"own": own, "control": control}, "with a table")
         name = called(paths_of(store)) if are_files(store) else "the table"
         grades = _grades(store, metrics)
@@ -128,7 +132,7 @@ def audit(
         counted, held = Ties(ties), Control(control)
         choice = AuditChoice(counted, against, metric, key_from, majority, names, held)
         with check_store(store).reading() as opened:
-            wanted = selection_of(opened, mode, None, models, category, language, **heard)
+            wanted = selection_of(opened, mode, None, models, category, language, **judge_options)
             wanted = replace(wanted, judge=judge)
             estimates = read_chosen(opened, wanted, choice, only_judge)
     found = audited(estimates, alpha)

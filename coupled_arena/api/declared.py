@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache, wraps
 from numbers import Real
+from pathlib import Path
 from types import SimpleNamespace
 from typing import (
     Annotated,
@@ -41,6 +42,7 @@ from coupled_arena.core.errors import ArenaError
 P = ParamSpec("P")
 T = TypeVar("T")
 
+REQUIRED = inspect.Parameter.empty
 _DOUBTFUL = 0.5  # nobody wants intervals that are wrong more often than right
 _LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
 
@@ -95,7 +97,7 @@ class Option:
     ----------
     name : str
     kind : type
-        bool, int, float, str or a `StrEnum`; of each value, where there may be several.
+        bool, int, float, str, Path or a `StrEnum`; of each value, where there may be several.
     many : bool
         Whether it takes several.
     alone : bool
@@ -103,6 +105,7 @@ class Option:
     optional : bool
         Whether it may be None, which is its default then.
     default : object
+        `REQUIRED` where it has none.
     text : str
         The sentence, as Markdown.
     least, most : int or None
@@ -157,9 +160,19 @@ class Option:
         several = cast("Sequence[Any]", value if isinstance(value, Sequence) else [value])
         return tuple(self._one(each) for each in several)
 
+    def _in_range(self, value: Any) -> None:
+        """Refuse a number beyond the bounds."""
+        if not isinstance(value, Real) or isinstance(value, bool):
+            return
+        if self.least is not None and float(value) < self.least:
+            raise ArenaError(f"`{self.name}` is {self.least} or more, not {value}.")
+        if self.most is not None and float(value) > self.most:
+            raise ArenaError(f"`{self.name}` is {self.most} or less, not {value}.")
+
     def _one(self, value: Any) -> Any:
         if self.level:
             check_level(value, f"`{self.name}`")
+        self._in_range(value)
         if not self.choices:
             return value
         try:
@@ -207,10 +220,11 @@ def analysis(function: Callable[P, Result[T]]) -> Callable[P, Result[T]]:
         bound.arguments.update(asked)
         found = function(*bound.args, **bound.kwargs)
         used = {**asked, **found.settings}
-        told = {name: str(x) if isinstance(x, StrEnum) else x for name, x in used.items()}
-        as_json = {name: list(x) if isinstance(x, tuple) else x for name, x in told.items()}
-        said = {} if "settings" in found.answer else {"settings": as_json}
-        return replace(found, settings=told, answer={**found.answer, **said})
+        texts = StrEnum, Path
+        values = {name: str(x) if isinstance(x, texts) else x for name, x in used.items()}
+        as_json = {name: list(x) if isinstance(x, tuple) else x for name, x in values.items()}
+        added = {} if "settings" in found.answer else {"settings": as_json}
+        return replace(found, settings=values, answer={**found.answer, **added})
 
     checked.__doc__ = _documented(function)
     return checked
@@ -222,10 +236,10 @@ def options(function: Callable[..., Any]) -> tuple[Option, ...]:
     function = inspect.unwrap(function)
     parameters = inspect.signature(function).parameters.values()
     keywords = {each.name: each for each in parameters if each.kind is each.KEYWORD_ONLY}
-    told = {name: _evaluated(each.annotation, function) for name, each in keywords.items()}
+    values = {name: _evaluated(each.annotation, function) for name, each in keywords.items()}
     return tuple(
         _option(keywords[name], kind, metadata)
-        for name, (kind, metadata) in told.items()
+        for name, (kind, metadata) in values.items()
         if not any(isinstance(each, Tracked) for each in metadata)
     )
 
@@ -278,7 +292,7 @@ def _option(parameter: inspect.Parameter, annotated: Any, metadata: Sequence[Any
         name=parameter.name,
         kind=kind,
         many=sequence is not None,
-        alone=str in kinds,
+        alone=str in kinds or (sequence is not None and kind in kinds),
         optional=optional,
         default=parameter.default,
         text=found[Doc].documentation,
@@ -304,6 +318,7 @@ def _entry(option: Option) -> str:
     choices = ", ".join(f'"{each}"' for each in option.choices)
     kind = f"{{{choices}}}" if choices else option.kind.__name__
     if option.many:
-        kind = f"{'str or ' if option.alone else ''}sequence of {kind}"
+        kind = f"{f'{kind} or ' if option.alone else ''}sequence of {kind}"
     optional = ", optional" if option.optional else f", default {option.default!r}"
+    optional = "" if option.default is REQUIRED else optional
     return f"{option.name} : {kind}{optional}\n    {option.plain_text}"

@@ -157,7 +157,9 @@ def resample(
         options.Repeats, Field(N_("Repeats"), first=100, least=10, most=1000, step=10)
     ] = 200,
     balanced: Annotated[
-        bool, Field(N_("As many in every pair"), first=True), Doc("Equal numbers in every pair.")
+        bool,
+        Field(N_("The same number in every pair"), first=True),
+        Doc("Equal numbers in every pair."),
     ] = False,
     judge: Annotated[
         str | None,

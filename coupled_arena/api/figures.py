@@ -1,10 +1,19 @@
-"""The figures of the app and of reports, by name."""
+"""The figures of the app and of reports, by name; and the report of a store, as a page."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
+from annotated_doc import Doc
+
+from coupled_arena.api import options
+from coupled_arena.api.checks import check_store
+from coupled_arena.api.declared import analysis
 from coupled_arena.api.results import Result
+from coupled_arena.api.stores import ArenaStore
+from coupled_arena.core.choices import Battles
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.views.figures.registry import FIGURES, figures_of
 
@@ -12,6 +21,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from coupled_arena.views.figures.drawing import Drawings
+    from coupled_arena.views.report.collect import Report
 
 
 def plot(
@@ -111,3 +121,67 @@ def _names() -> str:
 
 if plot.__doc__:  # there is none under python -OO
     plot.__doc__ = plot.__doc__.format(results=_results("or", "`"), names=_names())
+
+
+@analysis
+def report(
+    store: ArenaStore,
+    *,
+    out: Annotated[Path, Doc("Folder for report.html; created if missing.")],
+    judge: Annotated[str | None, Doc("Only this judge.")] = None,
+    alpha: options.Alpha = 0.05,
+    metric: Annotated[str | None, Doc("Only these scores.")] = None,
+    models: options.Models = None,
+    mode: Annotated[options.Mode, Doc("Battles with votes and verdicts that count.")] = "all",
+    tell_seeds: Annotated[
+        bool, Doc("Show seeds of experiments even while people vote on them.")
+    ] = False,
+) -> Result[Report]:
+    """Write one self-contained HTML page on a store: leaderboard, coupling, audits, settings.
+
+    Parameters
+    ----------
+    store : ArenaStore
+
+    Returns
+    -------
+    Result
+        Its `analysis` is the content of the page; it has no tables.
+
+    Raises
+    ------
+    ArenaError
+        The store does not know a name, or the folder cannot be written.
+    """
+    folder = Path(out)
+    if folder.suffix.lower() in {".html", ".htm"}:
+        raise ArenaError("`out` is a folder: report.html is written into it.")
+    from coupled_arena.views.report.collect import ReportSettings, collect
+    from coupled_arena.views.report.page import folder_for, page, write
+
+    wanted = ReportSettings(
+        judge=judge,
+        metric=metric,
+        models=tuple(models) if models is not None else None,
+        mode=Battles(mode).mode,
+        alpha=alpha,
+        hidden="rounds" if tell_seeds else None,
+    )
+    with check_store(store).reading() as opened:
+        folder = folder_for(folder)  # before the work, which may take a while
+        found = collect(opened, store.path.name, wanted, datetime.now(UTC))
+    path = write(page(found), folder)
+    size = path.stat().st_size
+    answer = {
+        "report": str(path),
+        "bytes": size,
+        "fingerprint": found.fingerprint,
+        "boards": [board.source.value for board in found.boards],
+        "compares_modes": found.modes is not None,
+        "metrics": [each.metric for each in found.metrics],
+        "audits": [each.judge for each in found.audits],
+        "gradings": [
+            {"judge": each.judge, "benchmark": each.estimates.benchmark} for each in found.gradings
+        ],
+    }
+    return Result("Report", found, {}, {}, answer, lambda: f"{path} holds {size / 1e6:.1f} MB.")

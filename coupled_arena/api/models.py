@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
+from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Any
 
+from coupled_arena.api import options
 from coupled_arena.api.checks import check_texts
+from coupled_arena.api.declared import Tracked, analysis
 from coupled_arena.api.results import Result
-from coupled_arena.core.choices import Coupling, Modes, RunSampler
+from coupled_arena.core.choices import Modes
 from coupled_arena.core.errors import ArenaError, PromptError
 from coupled_arena.core.extras import require
 from coupled_arena.core.records import Battle, Prompt
 from coupled_arena.core.settings import Settings, coupling_of, load_settings
 
 if TYPE_CHECKING:
+    from coupled_arena.battles.batch import BatchPlan
     from coupled_arena.generation.language_model import LanguageModel
 
 
@@ -69,21 +74,22 @@ def load(*names: str, config: str | Path | None = None, preset: str | None = Non
     return Models(load_named(settings, names), settings)
 
 
+@analysis
 def generate(
     models: Models,
     prompts: str | Sequence[str],
     *,
-    mode: Modes | str = Modes.COUPLED,
-    seeds: int = 1,
-    seed: int = 0,
-    temperature: float | None = None,
-    top_k: int | None = None,
-    top_p: float | None = None,
-    max_new_tokens: int | None = None,
-    sampler: RunSampler | str = RunSampler.GUMBEL,
-    coupling: Coupling | str | None = None,
-    at_once: int = 16,
-    progress: bool = False,
+    mode: options.Modes = "coupled",
+    seeds: options.Repetitions = 1,
+    seed: options.ExperimentSeed = 0,
+    temperature: options.Temperature = None,
+    top_k: options.TopK = None,
+    top_p: options.TopP = None,
+    max_new_tokens: options.MaxNewTokens = None,
+    sampler: options.Sampler = "gumbel",
+    coupling: options.Coupling = None,
+    at_once: options.AtOnce = 16,
+    progress: Annotated[bool, Tracked()] = False,
 ) -> Result[tuple[Battle, ...]]:
     """Let models answer prompts; coupled, with the same noise at every token.
 
@@ -95,20 +101,6 @@ def generate(
     models : Models
         What `load` returned: two or more.
     prompts : str or sequence of str
-    mode : {"coupled", "independent", "both"}
-    seeds : int
-        Repetitions of each prompt.
-    seed : int
-        Of the whole experiment.
-    temperature, top_k, top_p, max_new_tokens
-        By default those of the settings.
-    sampler : {"gumbel", "inverse"}
-        How noise becomes a token: Gumbel-max, or inverse transform to compare it with.
-    coupling : {"auto", "token", "bytes"}, optional
-        Whether noise is read for each token or for each byte, by default that of the settings:
-        auto takes bytes where the models' vocabularies differ.
-    at_once : int
-        Battles that decode in one batch.
     progress : bool
         Show a bar on stderr.
 
@@ -126,43 +118,80 @@ def generate(
     """
     asked = check_texts((prompts,) if isinstance(prompts, str) else prompts, "prompts")
     if len(models) < 2:
-        raise ArenaError("Coupled generation takes two models or more: load another one.")
-    if mode not in set(Modes):
-        raise ArenaError(f"mode is one of {', '.join(Modes)}, not {mode!r}.")
-    if seeds < 1 or at_once < 1 or seed < 0:
-        raise ArenaError("seeds and at_once are 1 or more, and seed is 0 or more.")
+        raise ArenaError("Coupled generation needs at least two models: load another one.")
     if not asked:
         raise PromptError("There is no prompt to answer.")
-    given = {
-        "temperature": temperature,
-        "top_k": top_k,
-        "top_p": top_p,
-        "max_new_tokens": max_new_tokens,
-        "coupling": coupling,
-    }
-    changed = {name: value for name, value in given.items() if value is not None}
-    sampling = load_settings(sampling={**models.settings.sampling.model_dump(), **changed}).sampling
-    drawn = coupling_of(sampler, coupling, sampling.coupling)
-    from coupled_arena.battles.batch import BatchPlan
     from coupled_arena.battles.batch import generate as run
     from coupled_arena.store.database import Store
     from coupled_arena.views.tables.stored import replies
 
-    plan = BatchPlan(
-        prompts=tuple(Prompt(text) for text in asked),
-        models=tuple(models),
-        modes=Modes(mode).each,
-        repetitions=seeds,
-        seed=seed,
-        samplings=(replace(sampling.sampling(), coupling=drawn),),
+    plan = run_plan(
+        *(models.settings, [Prompt(text) for text in asked], tuple(models)),
+        **{"mode": mode, "seeds": seeds, "seed": seed, "temperature": temperature, "top_k": top_k},
+        **{"top_p": top_p, "max_new_tokens": max_new_tokens, "sampler": sampler},
+        coupling=coupling,
     ).settled(models)
     with Store.in_memory() as store:
         room = models.settings.battle.kv_tokens
         made = run(plan, models, store, at_once=at_once, kv_tokens=room, progress=progress)
         battles = tuple(store.battle(battle.id) for battle, _ in plan.battles())
-    settings = {"mode": mode, "seeds": seeds, "seed": seed, **sampling.model_dump()}
-    settings |= {"sampler": sampler, "models": tuple(models)}
-    settings["coupling"] = plan.samplings[0].coupling
+    settings = {"mode": mode, "seeds": seeds, "seed": seed, "sampler": sampler}
+    settings |= {"models": tuple(models), **_drawn(plan)}
     table = replies(battles)
     answer = {**settings, "tokens": made.tokens, "replies": table.records()}
     return Result("Replies", battles, settings, {"replies": table}, answer, table.text)
+
+
+def _drawn(plan: BatchPlan) -> dict[str, Any]:
+    """Return what the samplings of a plan have in common, and lists of what differs."""
+    each = [asdict(sampling) for sampling in plan.samplings]
+    names = "temperature", "top_k", "top_p", "max_new_tokens", "coupling"
+    values = {name: list(dict.fromkeys(one[name] for one in each)) for name in names}
+    return {name: found[0] if len(found) == 1 else found for name, found in values.items()}
+
+
+def run_plan(
+    settings: Settings,
+    prompts: Sequence[Prompt],
+    models: Sequence[str],
+    *,
+    mode: Modes | str,
+    seeds: int,
+    seed: int,
+    sampler: str,
+    coupling: str | None,
+    temperature: Sequence[float] | None = None,
+    top_p: Sequence[float] | None = None,
+    defaults: Mapping[str, float] = MappingProxyType({}),
+    **given: float | None,
+) -> BatchPlan:
+    """Return the battles that options of a run ask for, each way of drawing once.
+
+    Parameters
+    ----------
+    defaults : mapping of str to float
+        What a run takes where nothing is given, instead of the settings.
+    given : float or None
+        `top_k` and `max_new_tokens`.
+
+    Raises
+    ------
+    SettingsError
+        A number is out of range.
+    """
+    from coupled_arena.battles.batch import BatchPlan
+
+    drawn = coupling_of(sampler, coupling, settings.sampling.coupling)
+    table = {**settings.sampling.model_dump(), **defaults}
+    table |= {name: value for name, value in given.items() if value is not None}
+    each = product(temperature or (table["temperature"],), top_p or (table["top_p"],))
+    tables = ({**table, "temperature": warm, "top_p": share} for warm, share in each)
+    samplings = (load_settings(sampling=one).sampling.sampling() for one in tables)
+    return BatchPlan(
+        prompts=tuple(prompts),
+        models=tuple(models),
+        modes=Modes(mode).each,
+        repetitions=seeds,
+        seed=seed,
+        samplings=tuple(dict.fromkeys(replace(one, coupling=drawn) for one in samplings)),
+    )

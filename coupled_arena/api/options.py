@@ -57,7 +57,7 @@ Control = Annotated[
     choices.Control | str,
     Field(
         N_("Style held fixed"),
-        N_("Adds scores that the length of replies, or their Markdown too, cannot move."),
+        N_("Adds scores with the length of replies, or also their Markdown, held fixed."),
     ),
     Doc("Scores with the length of replies held fixed, or also their Markdown."),
 ]
@@ -98,3 +98,34 @@ BradleyTerry = Annotated[bool, Doc("Add Bradley-Terry scores.")]
 Seed = Annotated[int, Ge(0), Doc("Seed of all random draws.")]
 Repeats = Annotated[int, Ge(1), Doc("Number of draws.")]
 Progress = Annotated[Track, Tracked()]
+
+# Of runs: how models answer many prompts.
+
+Modes = Annotated[choices.Modes | str, Doc("How models draw their noise.")]
+Repetitions = Annotated[int, Ge(1), Doc("Repetitions of each question.")]
+ExperimentSeed = Annotated[int, Ge(0), Doc("Seed of the whole experiment.")]
+Temperature = Annotated[
+    float | Sequence[float] | None,
+    Doc("Sampling temperature; 0 is greedy. A list such as `0.1,0.5,1` runs each."),
+]
+TopK = Annotated[int | None, Doc("Keep the k likeliest tokens; 0 keeps all.")]
+TopP = Annotated[
+    float | Sequence[float] | None,
+    Doc("Share of probability to keep. A list such as `0.9,1` runs each."),
+]
+MaxNewTokens = Annotated[int | None, Doc("Longest reply, in tokens.")]
+Sampler = Annotated[
+    choices.RunSampler | str,
+    Doc(
+        "How noise becomes a token: Gumbel-max, or [inverse "
+        "transform](coupling.md#another-sampler) for comparison."
+    ),
+]
+Coupling = Annotated[
+    choices.Coupling | str | None,
+    Doc(
+        "Noise for each token or for each byte; `auto` uses bytes [if vocabularies "
+        "differ](byte-coupling.md). By default the settings decide."
+    ),
+]
+AtOnce = Annotated[int, Ge(1), Doc("Battles decoded in one batch.")]

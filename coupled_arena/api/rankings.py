@@ -12,15 +12,19 @@ from annotated_doc import Doc
 
 from coupled_arena.api import options
 from coupled_arena.api.checks import (
+    Files,
+    are_files,
     check_frame,
     check_store,
+    hold_logs,
     only_judge,
+    paths_of,
+    scores_in,
     selected,
     selection_of,
     voter_of,
 )
 from coupled_arena.api.declared import Field, analysis, refuse
-from coupled_arena.api.given_files import Files, are_files, hold_logs, paths_of, scores_in
 from coupled_arena.api.results import Result
 from coupled_arena.api.stores import ArenaStore
 from coupled_arena.core.choices import (
@@ -49,7 +53,7 @@ if TYPE_CHECKING:
 
 Source = Annotated[
     BoardSource | str | None,
-    Field(N_("Whose word"), first=BoardSource.HUMAN),
+    Field(N_("Decided by"), first=BoardSource.HUMAN),
     Doc(
         "Votes of people, verdicts of the judge, or both "
         "(prediction-powered). By default `ppr` with a judge, else `human`."
@@ -122,8 +126,8 @@ def leaderboard(
     with store.reading() as opened:
         if judge is None and source in ("ppr", "judge"):
             judge = only_judge(opened)
-        heard = judge_score, flips
-        chosen = selection_of(opened, mode, judge, models, category, language, *heard)
+        judge_options = judge_score, flips
+        chosen = selection_of(opened, mode, judge, models, category, language, *judge_options)
         if voter is not None:
             chosen = replace(chosen, voter=voter_of(store, opened, voter))
         return settings.board(opened, chosen)
@@ -207,8 +211,8 @@ def _of_table(
             found = by_scores.board(store, selection_of(store, judge=read.metrics[0]))
         notes = read.notes
     if are_files(given):
-        said = f"These files hold {found.answer['read']}."
-        found = replace(found, text=lambda text=found.text: f"{said}\n{text()}")
+        note = f"These files hold {found.answer['read']}."
+        found = replace(found, text=lambda text=found.text: f"{note}\n{text()}")
     return found.noted(notes)
 
 

@@ -13,8 +13,8 @@ from annotated_doc import Doc
 from annotated_types import Ge
 
 from coupled_arena.api import options
+from coupled_arena.api.checks import named_path
 from coupled_arena.api.declared import Level, Tracked, analysis
-from coupled_arena.api.given_files import named_path
 from coupled_arena.api.results import Result
 from coupled_arena.api.stores import ArenaStore
 from coupled_arena.core.errors import ArenaError
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _PICTURES = ("svg", "png", "pdf")
 
 
-def untold(_text: str) -> None:
+def unreported(_text: str) -> None:
     """Tell nobody what became of an item."""
 
 
@@ -67,7 +67,7 @@ def reproduce(
     ] = None,
     seed: options.Seed = 0,
     again: Annotated[bool, Doc("Also make items that the folder already has.")] = False,
-    say: Annotated[Callable[[str], None], Tracked()] = untold,
+    say: Annotated[Callable[[str], None], Tracked()] = unreported,
     progress: Annotated[Callable[[str], Track], Tracked()] = untracked,
 ) -> Result[dict[str, Any]]:
     """Make figures and tables of the papers, beside the published numbers.
@@ -132,17 +132,17 @@ def reproduce(
     names, paths = zip(*map(named_path, scores), strict=True) if scores else ((), ())
     mark = fingerprint([*data, *paths], names)
     place = OutputFolder(Path(out), _formats(figures), mark, again)
-    told: list[str] = []
+    texts: list[str] = []
     with ExitStack() as stack:
         open_store = cache(lambda: stack.enter_context(_opened(store, votes, verdicts or {})))
         there = votes is not None or (store is not None and store.path.exists())
         source = PaperSource(chosen, open_store, paths, there, names=names)
         if one is None:
-            answer = make_paper(of, source, place, _both(told.append, say), progress)
+            answer = make_paper(of, source, place, _both(texts.append, say), progress)
         else:
             written = make_item(of, (one,), replace(source, track=progress(one.name)), place)
             answer = written.answer
-            told.append(written.text)
+            texts.append(written.text)
     made = replace(of, items=(one,)) if one else of
     return Result(
         f"Of the paper {paper}",
@@ -150,7 +150,7 @@ def reproduce(
         {"item": item},
         {"items": listing((made,))},
         answer,
-        lambda: "\n".join(told),
+        lambda: "\n".join(texts),
     )
 
 
@@ -164,11 +164,11 @@ def listed_items(paper: str | None) -> tuple[dict[str, Any], str]:
 
 
 def _both(*hear: Callable[[str], None]) -> Callable[[str], None]:
-    def told(text: str) -> None:
+    def both(text: str) -> None:
         for each in hear:
             each(text)
 
-    return told
+    return both
 
 
 def _data(store: ArenaStore | None, votes: Path | None, verdicts: Mapping[str, Path]) -> list[Path]:

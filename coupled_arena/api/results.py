@@ -76,6 +76,8 @@ class Result(Generic[T]):
         return self._table(table).to_frame()
 
     def _table(self, name: str | None) -> Table[Any]:
+        if not self.tables:
+            raise ArenaError(f"{self.title} has no table.")
         if name is None:
             return next(iter(self.tables.values()))
         name = name if name in self.tables else _FORMER.get(name, name)
@@ -93,4 +95,6 @@ class Result(Generic[T]):
     def _repr_html_(self) -> str:
         from coupled_arena.views.markup import joined, listed, paragraph
 
+        if not self.tables:
+            return str(joined([paragraph(self.title), paragraph(self.text())]))
         return str(joined([paragraph(self.title), self._table(None).html(), listed(self.warnings)]))

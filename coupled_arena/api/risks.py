@@ -11,9 +11,15 @@ from annotated_doc import Doc
 from annotated_types import Ge
 
 from coupled_arena.api import options
-from coupled_arena.api.checks import check_frame, only_judge, selection_of
+from coupled_arena.api.checks import (
+    Files,
+    are_files,
+    check_frame,
+    only_judge,
+    scores_in,
+    selection_of,
+)
 from coupled_arena.api.declared import Field, Opposite, analysis, refuse
-from coupled_arena.api.given_files import Files, are_files, scores_in
 from coupled_arena.api.results import Result
 from coupled_arena.api.stores import ArenaStore
 from coupled_arena.core import choices

@@ -17,13 +17,16 @@ from functools import partial
 
 from coupled_arena.battles.blind_view import Reveal, RoundView
 from coupled_arena.battles.pair_sampling import ArenaRules, WhoseTurn, new_battle
-from coupled_arena.battles.question_checks import OVER, STILL_WRITTEN, check_question, request_of
 from coupled_arena.battles.rounds import (
+    OVER,
+    STILL_WRITTEN,
     OpenRounds,
     Round,
     check_comparable,
+    check_question,
     check_ranks,
     level,
+    request_of,
     same_words,
 )
 from coupled_arena.battles.undo import Votes, check_open
@@ -37,7 +40,7 @@ from coupled_arena.store.database import Store
 
 _log = logging.getLogger(__name__)
 _BROKEN = N_("The models broke off, and this round was dropped. Start another.")
-_NOT_BEGUN = N_("The answers to this question had not begun when it was given up.")
+_NOT_BEGUN = N_("This question was dropped before its answers began.")
 _ASKED_BLIND = N_(
     "This question is open in your battle: vote there first, then compare models on it."
 )
@@ -147,7 +150,9 @@ class Arena:
             if current.state.reveal:
                 raise PromptError(_(OVER))
             if current.state.held or current.state.judging:
-                raise PromptError(_("Voted on, or being judged: undo the vote to ask on."))
+                raise PromptError(
+                    _("You have voted, or the judge is reading: undo that to ask on.")
+                )
             if current.state.error:
                 raise PromptError(current.state.error)
             if current.state.pending:
@@ -315,7 +320,7 @@ class Arena:
         """Return the battle of a round that was voted on; raise VoteError before."""
         state = self._rounds.of(owner, round_id).state
         if not state.reveal:
-            raise VoteError(_("Vote first: who is who is told after it."))
+            raise VoteError(_("Vote first: the names are shown after your vote."))
         return state.battle
 
     def _begin(self, current: Round, prompt: Prompt) -> None:

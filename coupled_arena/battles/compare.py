@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from coupled_arena.battles.question_checks import check_question
+from coupled_arena.battles.rounds import check_question
 from coupled_arena.core.errors import PromptError
 from coupled_arena.core.language import _
 from coupled_arena.core.records import Battle, Mode, Origin, Prompt, Sampling, new_id

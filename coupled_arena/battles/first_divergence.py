@@ -282,11 +282,13 @@ def _checked_divergence(battle: Battle, models: Models, turn: int) -> Divergence
         text = _("Battle {id} has no turn {turn}: it has {there}, from 0.")
         raise BattleError(text.format(id=battle.id, turn=turn, there=there))
     if battle.sampling.coupling == Sampler.INVERSE.coupling:
-        text = _("Battle {id} was drawn by inverse transform: only Gumbel-max can be laid open.")
+        text = _(
+            "Battle {id} was drawn by inverse transform: only draws by Gumbel-max can be explained."
+        )
         raise BattleError(text.format(id=battle.id))
     if divergence := find_divergence(battle, models, turn):
         return divergence
-    text = _("Battle {id}: its answers of turn {turn} do not part.")
+    text = _("Battle {id}: its answers of turn {turn} do not differ.")
     raise BattleError(text.format(id=battle.id, turn=turn))
 
 

@@ -16,8 +16,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from coupled_arena.analysis.voters import OwnAgreement, read_own_agreement
-from coupled_arena.battles.judge_runs.live import LiveJudge
-from coupled_arena.battles.judge_runs.request import Asked, JudgeOnRequest, matchups_of
+from coupled_arena.battles.judge_runs.request import Asked, JudgeOnRequest, LiveJudge, matchups_of
 from coupled_arena.battles.rounds import decided_reveal
 from coupled_arena.battles.undo import check_open
 from coupled_arena.core.errors import StoreError, VoteError
@@ -45,12 +44,12 @@ _NO_ANSWER = N_(
     "The judge {judge} does not answer. The round is as it was: vote yourself, or let it try again."
 )
 _UNREADABLE = N_(
-    "The judge {judge} said nothing readable. The round is as it was: vote yourself, or let it try "
-    "again."
+    "The answer of the judge {judge} could not be read. The round is as it was: vote "
+    "yourself, or let it try again."
 )
 _NOT_STORED = N_(
-    "What the judge said could not be stored. The round is as it was: vote yourself, or let it try "
-    "again."
+    "The judge's verdict could not be stored. The round is as it was: vote yourself, or let "
+    "it try again."
 )
 
 
@@ -156,12 +155,19 @@ def _check_whole(current: Round) -> None:
     if state.error:
         raise VoteError(state.error)
     if state.battle.origin is not Origin.ARENA:
-        raise VoteError(_("The judge decides battles of your own alone: vote, or skip this one."))
+        raise VoteError(
+            _("The judge decides only battles that you started: vote, or skip this one.")
+        )
     if state.pending or not state.battle.replies:
-        raise VoteError(_("The answers are still being written: the judge reads whole ones."))
+        raise VoteError(
+            _("The answers are still being written: the judge reads only complete answers.")
+        )
     if any(reply.finish is Finish.CANCELLED for reply in state.battle.replies):
         raise VoteError(
-            _("Some answers were stopped, and the judge reads whole ones: vote yourself.")
+            _(
+                "Some answers were stopped, and the judge reads only complete answers: vote "
+                "yourself."
+            )
         )
     if not any(reply.text for reply in state.battle.replies):
         raise VoteError(_("Nothing was written, so there is nothing to judge: ask once more."))
@@ -196,7 +202,7 @@ class PairFeedback:
     first: int
     second: int
     outcome: Outcome | None
-    said: tuple[OrderFeedback, ...]
+    orders: tuple[OrderFeedback, ...]
     missing: int
 
 

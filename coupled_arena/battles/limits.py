@@ -25,25 +25,25 @@ _MINUTE, _HOUR = 60.0, 3600.0
 _NAMES = 10  # with all wrong passwords that one may have, from one address
 MOST_KEYS = 50_000  # voters, or addresses, of one window: 20 MB where each has done little
 _VOTES_OF_ONE = N_(
-    "No more votes than {n} a minute are taken from one voter: press again in {seconds} s."
+    "At most {n} votes a minute are accepted from one voter: press again in {seconds} s."
 )
 _VOTES_FROM_ONE = N_(
-    "No more votes than {n} a minute are taken from one address: press again in {seconds} s."
+    "At most {n} votes a minute are accepted from one address: press again in {seconds} s."
 )
 _QUESTIONS_OF_ONE = N_(
-    "No more questions than {n} a minute are answered for one visitor: ask again in {seconds} s."
+    "At most {n} questions a minute of one visitor are answered: ask again in {seconds} s."
 )
 _QUESTIONS_FROM_ONE = N_(
-    "No more questions than {n} a minute are answered for one address: ask again in {seconds} s."
+    "At most {n} questions a minute from one address are answered: ask again in {seconds} s."
 )
 _VOTERS_FROM_ONE = N_(
-    "No more voters than {n} an hour are heard from one address: press again in {seconds} s."
+    "At most {n} voters an hour can vote from one address: press again in {seconds} s."
 )
 _SIGN_INS_OF_ONE = N_(
-    "No more wrong passwords than {n} a minute are read for one name: try again in {seconds} s."
+    "At most {n} wrong passwords a minute are accepted for one name: try again in {seconds} s."
 )
 _SIGN_INS_FROM_ONE = N_(
-    "No more wrong passwords than {n} a minute are read from one address: try again in {seconds} s."
+    "At most {n} wrong passwords a minute are accepted from one address: try again in {seconds} s."
 )
 
 

@@ -129,7 +129,7 @@ class WhoseTurn:
         self._store = store
         self._pairing = pairing
         self._lock = threading.Lock()
-        self._again = 0.0  # when to look next, by the clock that only goes on
+        self._next_look = 0.0  # when to look next, by the clock that only goes on
         self._looking: threading.Thread | None = None
         self._found: _Found | None = None
 
@@ -139,7 +139,7 @@ class WhoseTurn:
             return None
         with self._lock:
             busy = self._looking is not None and self._looking.is_alive()
-            if not busy and time.monotonic() >= self._again:
+            if not busy and time.monotonic() >= self._next_look:
                 self._looking = threading.Thread(
                     target=self._look, args=(models,), name="whose-turn", daemon=True
                 )
@@ -162,7 +162,7 @@ class WhoseTurn:
             _log.warning("Pairs are drawn as before: %s", error)
         finally:
             now = time.monotonic()
-            self._again = now + max(_PAUSE, _SHARE * (now - begun))
+            self._next_look = now + max(_PAUSE, _SHARE * (now - begun))
 
     def _ranked(self, models: tuple[str, ...]) -> FloatArray | None:
         with self._store.cursor() as cursor:

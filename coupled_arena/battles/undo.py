@@ -20,10 +20,10 @@ from coupled_arena.store.database import Store
 from coupled_arena.store.tables import votes
 
 _log = logging.getLogger(__name__)
-_AGAIN = 5.0  # seconds until a vote is tried again that the store could not take
+_RETRY = 5.0  # seconds until a vote is tried again that the store could not take
 _RETURN = 30.0  # seconds after a start in which pages come back and their voters can undo
 UNDO_FIRST = N_("You have voted on this: undo that vote first, or see the names.")
-JUDGE_READS = N_("The judge reads these answers: call that off first.")
+JUDGE_READS = N_("The judge is reading these answers: cancel that first.")
 _TOO_LATE = N_("The vote counts and the names are known: it can no longer be undone.")
 _NO_VOTE = N_("There is no vote to undo here (any more).")
 
@@ -51,7 +51,7 @@ class Votes:
     store : Store
     seconds : float
         How long a vote can be undone; 0: it counts at once.
-    tells_seed : callable, optional
+    reveals_seed : callable, optional
         Whether the voter of a round may know its seed once the vote counts.
 
     Attributes
@@ -64,11 +64,11 @@ class Votes:
         self,
         store: Store,
         seconds: float,
-        tells_seed: Callable[[Round], bool] = lambda current: True,  # noqa: ARG005
+        reveals_seed: Callable[[Round], bool] = lambda current: True,  # noqa: ARG005
     ) -> None:
         self._store = store
         self._seconds = seconds
-        self._tells_seed = tells_seed
+        self._reveals_seed = reveals_seed
         self._holding: set[Round] = set()
         self._closing = False
         self.named: Counter[tuple[str, str]] = Counter()
@@ -118,7 +118,7 @@ class Votes:
                 raise VoteError(_(UNDO_FIRST))
             if not self._seconds:
                 self._store.cast(vote, origin=origin)
-                return self._tell(current, vote, same)
+                return self._reveal(current, vote, same)
             self._store.write(partial(votes.hold, vote=vote, origin=origin))
             self._hold(current, vote, same, self._seconds)
             return None
@@ -135,7 +135,7 @@ class Votes:
         with current.changing:
             self._store.cast(vote, battle=battle)
             current.change(battle=battle, pending=None)
-            self._tell(current, vote, ())
+            self._reveal(current, vote, ())
 
     def undo(self, current: Round) -> None:
         """Take a vote back and open the round's ballot again.
@@ -188,7 +188,7 @@ class Votes:
         with current.changing:
             if held := current.state.held:
                 self._store.write(partial(votes.promote, vote=held.vote))
-                self._tell(current, held.vote, held.same)
+                self._reveal(current, held.vote, held.same)
 
     def confirm_if_due(self, current: Round) -> None:
         """Count a vote whose time is over, for a page that is a moment faster than the server."""
@@ -205,9 +205,9 @@ class Votes:
                 {"votes": waiting},
             )
 
-    def _tell(self, current: Round, vote: Vote, same: Groups) -> Reveal:
+    def _reveal(self, current: Round, vote: Vote, same: Groups) -> Reveal:
         battle = current.state.battle
-        reveal = reveal_of(battle, vote, tells_seed=self._tells_seed(current), same=same)
+        reveal = reveal_of(battle, vote, reveals_seed=self._reveals_seed(current), same=same)
         current.change(reveal=reveal)
         self.named[battle.mode.value, vote.source.value] += 1
         self._release(current)
@@ -232,4 +232,4 @@ class Votes:
                 self.confirm(current)
             except StoreError as error:
                 _log.warning("A vote waits to be counted: %s", error)
-                self._later(current, vote, _AGAIN)
+                self._later(current, vote, _RETRY)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from coupled_arena.api import analyses, experiments, rankings, risks, schemas
+from coupled_arena.api import analyses, experiments, figures, rankings, risks, schemas
 from coupled_arena.api.results import Result
 from coupled_arena.cli.derived import Files, Output, command
 from coupled_arena.cli.shared import show
@@ -82,6 +82,7 @@ risk = command(
         argument=True,
     ),
 )
+report = command(figures.report, counting=False)
 resample = command(experiments.resample, output=Output("plots", "Folder for figures.", _draw_plots))
 simulate = command(experiments.simulate, store=False)
 

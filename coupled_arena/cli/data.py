@@ -54,7 +54,7 @@ def import_(
     rest may favour a model.
     """
     settings = load_settings(config, db=db)
-    from coupled_arena.cli.bars import Bar
+    from coupled_arena.cli.shared import Bar
     from coupled_arena.store.transfer.export_tables import files_of
     from coupled_arena.store.transfer.importing import import_files
     from coupled_arena.store.transfer.snapshots import open_for_writing

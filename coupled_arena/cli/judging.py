@@ -129,7 +129,7 @@ def judge(
         done = judge_stored(
             build_judge(_known(table, store), grades=grade),
             store,
-            again=again_unreadable,
+            ask_unreadable=again_unreadable,
             limit=limit,
             concurrency=table.concurrency,
             budget=Budget(max_tokens_total, budget, table.price_in, table.price_out),

@@ -18,6 +18,7 @@ from coupled_arena.cli.analyses import (
     coupling,
     leaderboard,
     plan,
+    report,
     resample,
     risk,
     schema,
@@ -33,7 +34,6 @@ from coupled_arena.cli.exporting import export
 from coupled_arena.cli.generation import benchmark, generate
 from coupled_arena.cli.judging import judge
 from coupled_arena.cli.models import models_app
-from coupled_arena.cli.report import report
 from coupled_arena.cli.reproducing import reproduce
 from coupled_arena.cli.shared import Config, Db, Preset
 from coupled_arena.core.errors import ArenaError
@@ -119,8 +119,8 @@ def _command() -> Any:
     """Return the tree of all commands, which takes a moment to build."""
     tree = typer.main.get_command(app)
     for command in commands(tree):
-        for told in (command, *command.params):
-            told.help = without_links(told.help or "")
+        for part in (command, *command.params):
+            part.help = without_links(part.help or "")
     return tree
 
 

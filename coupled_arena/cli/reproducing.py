@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,15 +10,14 @@ import typer
 from coupled_arena.api import reproducing
 from coupled_arena.api.declared import options
 from coupled_arena.api.stores import ArenaStore
-from coupled_arena.cli.derived import as_options, flag, read, with_flags
+from coupled_arena.cli.derived import as_options, with_options
 from coupled_arena.cli.shared import Config, Db, Json, show
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.process import Track
 from coupled_arena.core.settings import load_settings
 
-_OPTIONS = options(reproducing.reproduce)
 
-
+@with_options(reproducing.reproduce, documented=True)
 def reproduce(
     paper: Annotated[
         str | None, typer.Argument(metavar="PAPER", help="Name of a paper, see --list.")
@@ -57,7 +55,7 @@ def reproduce(
     as_json: Json = False,
     **given: Any,
 ) -> None:
-    """Hand on to the function of the Python API; see `_declare`."""
+    """Hand on to the function of the Python API."""
     if list_all:
         answer, text = reproducing.listed_items(paper)
         show(answer, as_json, lambda: text)
@@ -70,11 +68,11 @@ def reproduce(
     def say(text: str) -> None:
         typer.echo(text, err=as_json)  # with --json the answer alone goes to stdout
 
-    with as_options(_OPTIONS):
+    with as_options(options(reproducing.reproduce)):
         result = reproducing.reproduce(
             *(paper, item, ArenaStore(load_settings(config, db=db).db)),
-            *(votes, _judged(votes, verdicts or []), scores or (), out),
-            **{each.name: read(each, given[each.name]) for each in _OPTIONS},
+            *(votes, _verdict_files(votes, verdicts or []), scores or (), out),
+            **given,
             say=say,
             progress=_bar,
         )
@@ -82,33 +80,13 @@ def reproduce(
         show(dict(result.answer), as_json, result.text)
 
 
-def _declare() -> None:
-    """Let the command have the options of the function, before those of all commands."""
-    own = [
-        each
-        for each in inspect.signature(reproduce, eval_str=True).parameters.values()
-        if each.kind is not each.VAR_KEYWORD
-    ]
-    flags = [flag(each, _OPTIONS) for each in _OPTIONS]
-    named = [each.replace(kind=each.KEYWORD_ONLY) for each in own]
-    parameters = [*named[:-3], *flags, *named[-3:]]
-    told, _, _ = (inspect.getdoc(reproducing.reproduce) or "").partition("\nParameters\n---")
-    reproduce.__doc__ = with_flags(told.rstrip(), _OPTIONS)
-    reproduce.__annotations__ |= {each.name: each.annotation for each in flags}
-    del reproduce.__annotations__["given"]
-    vars(reproduce)["__signature__"] = inspect.Signature(parameters)
-
-
-_declare()
-
-
 def _bar(name: str) -> Track:
-    from coupled_arena.cli.bars import tracked
+    from coupled_arena.cli.shared import tracked
 
     return lambda repeats: tracked(repeats, name)
 
 
-def _judged(votes: Path | None, verdicts: list[str]) -> dict[str, Path]:
+def _verdict_files(votes: Path | None, verdicts: list[str]) -> dict[str, Path]:
     if verdicts and not votes:
         raise ArenaError("--verdicts are on the votes of --votes: name that file, too.")
     pairs = [text.partition("=") for text in verdicts]

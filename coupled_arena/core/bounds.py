@@ -146,7 +146,7 @@ def _check_parquet(
     count, size, longest = connection.sql(summed, alias="sizes").fetchall()[0]
     bound.check(count * len(columns), (size or 0) + named * count * names)
     if (longest or 0) > LONGEST_LINE:
-        raise ValueError(_("a row of it is longer than {n} MB").format(n=LONGEST_LINE >> 20))
+        raise ValueError(_("one of its rows is longer than {n} MB").format(n=LONGEST_LINE >> 20))
 
 
 def _size(value: str, type: Any, depth: int = 0) -> str:

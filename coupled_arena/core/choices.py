@@ -121,7 +121,7 @@ class Cutoff(Choice):
     # The quantile of the largest standardised difference under N(0, covariance).
     MAX_T = "max-t", N_("Max-t: right at one look, and narrower")
     STEP_DOWN = "step-down", N_("Step-down: as max-t, narrower still")  # among unseparated pairs
-    ANY_TIME = "any-time", N_("Any time: right however often one looks")
+    ANY_TIME = "any-time", N_("Any time: right at every look")
     BONFERRONI = "bonferroni", N_("Bonferroni")  # normal quantile at 1 - alpha / (k (k - 1))
     # The paper's: square root of the quantile with k degrees.
     CHI2 = "chi2", N_("Chi-squared, as published: very wide")
@@ -179,7 +179,7 @@ class Flips(Choice):
 
 
 class Control(Choice):
-    """What is held fixed of replies, see `coupled_arena.core.style.held_traits`."""
+    """What is held fixed of replies, see `coupled_arena.core.choices.held_traits`."""
 
     NONE = "none", N_("Nothing")
     LENGTH = "length", N_("Length")
@@ -256,3 +256,21 @@ class Pairing(Choice):
     UNIFORM = "uniform"  # all alike
     FIRST = "first"  # more often those whose votes are to settle which model is best
     PLACES = "places"  # more often those whose votes are to settle any model's place
+
+
+class Trait(StrEnum):
+    """What is counted of a reply; the values are columns of the table ``reply_styles``."""
+
+    LENGTH = "characters"
+    HEADERS = "headers"
+    BOLD = "bold"
+    LISTS = "lists"
+
+
+def held_traits(control: Control) -> tuple[Trait, ...]:
+    """Return the traits that are held fixed."""
+    return {
+        Control.NONE: (),
+        Control.LENGTH: (Trait.LENGTH,),
+        Control.STYLE: tuple(Trait),
+    }[control]

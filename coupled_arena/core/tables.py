@@ -313,7 +313,7 @@ def _csv(path: Path, delimiter: str, *, header: bool = True) -> _Numbered:
                 numbered = not columns[0] and any(columns)
                 named = columns[numbered:]
                 if len(set(named)) < len(named) or not all(named):
-                    raise _LineError(here, _("{place} must name each column, each differently."))
+                    raise _LineError(here, _("{place} must give each column its own name."))
             elif len(cells) != len(columns):
                 text = _("{place} has {n} columns, the first line {first}.")
                 raise _LineError(here, text, n=len(cells), first=len(columns))

@@ -50,8 +50,8 @@ VOTE_COLUMNS = (
     VoteColumn(
         (VERDICT,),
         N_(
-            "What a judge said of the same pair, in the words of `winner`, which may be empty "
-            "then. The judge is called `verdict`. With `--judge`, this column is not read."
+            "A judge's verdict on the same pair, in the words of `winner`. Then `winner` may "
+            "be empty. The judge is called `verdict`. `--judge` ignores this column."
         ),
     ),
     VoteColumn(
@@ -74,7 +74,7 @@ VOTE_COLUMNS = (
     ),
     VoteColumn(
         VOTER_NAMES,
-        N_("Who voted. Without it, `import` takes the name of the dataset."),
+        N_("The voter. Without this column, `import` takes the name of the dataset."),
     ),
     VoteColumn(
         ("mode",),
@@ -98,7 +98,7 @@ VOTE_COLUMNS = (
     ),
     VoteColumn(
         ("battle", "seed", "source"),
-        N_("What `export --format arena` writes: the battle, its noise, who decided."),
+        N_("Written by `export --format arena`: the battle, its noise, who decided."),
         ranked=False,
     ),
 )

@@ -67,8 +67,9 @@ class Room:
         """Raise PromptLengthError where replies of one turn would never fit."""
         if self.tokens is not None and (needed := self._needed(lines)) > self.tokens:
             text = _(
-                "This conversation and its answer may take {needed:,} tokens of memory, and "
-                "there are {there:,}: shorten it, or lower max_new_tokens, or raise kv_tokens."
+                "This conversation and its answer may take {needed:,} tokens of memory; "
+                "there are {there:,}. Shorten the conversation, lower max_new_tokens, or "
+                "raise kv_tokens."
             )
             raise PromptLengthError(text.format(needed=needed, there=self.tokens))
 

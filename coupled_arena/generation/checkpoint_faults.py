@@ -24,7 +24,7 @@ from coupled_arena.core.files import reason
 
 # Handed to every reader of the library: left open, it would ask a person, and run what came.
 NO_CODE = {"trust_remote_code": False}
-_AGAIN = "fetch it again"
+_FETCH = "fetch it again"
 _POINTER = b"version https://git-lfs"
 _PLAIN = {"F64", "F32", "F16", "BF16"}  # types of tensors that hold the weights themselves
 _READ = {".json", ".safetensors", ".bin", ".jinja", ".model", ".gguf", ".txt", ".tiktoken"}
@@ -42,19 +42,19 @@ def not_plain(folder: Path) -> str:
         except OSError as error:
             if path.suffix not in _READ:
                 continue
-            return f"{path.name} cannot be opened ({reason(error)}); {_AGAIN}."
+            return f"{path.name} cannot be opened ({reason(error)}); {_FETCH}."
         if stat.S_ISDIR(kind) and path.suffix in _READ:
-            return f"{path.name} is a folder and not a file; {_AGAIN}."
+            return f"{path.name} is a folder and not a file; {_FETCH}."
         if not (stat.S_ISDIR(kind) or stat.S_ISREG(kind)):
-            return f"{path.name} is a pipe or a device and not a file; {_AGAIN}."
+            return f"{path.name} is a pipe or a device and not a file; {_FETCH}."
     for index in folder.glob("*.index.json"):
         named = _read(index).get("weight_map", {})
-        if not isinstance(named, dict) or not all(map(_beside, named.values())):
-            return f"{index.name} names what is no file beside it; {_AGAIN}."
+        if not isinstance(named, dict) or not all(map(_is_sibling, named.values())):
+            return f"{index.name} names what is no file beside it; {_FETCH}."
     return ""
 
 
-def _beside(name: object) -> bool:
+def _is_sibling(name: object) -> bool:
     return isinstance(name, str) and Path(name).name == name
 
 
@@ -127,9 +127,9 @@ def _bad_json(folder: Path) -> Iterator[str]:
         try:
             json.loads(path.read_text(encoding="utf-8"))
         except ValueError as error:
-            yield f"{path.name} is no JSON ({error}); {_AGAIN}."
+            yield f"{path.name} is no JSON ({error}); {_FETCH}."
         except RecursionError:
-            yield f"{path.name} is nested too deeply; {_AGAIN}."
+            yield f"{path.name} is nested too deeply; {_FETCH}."
 
 
 def _architecture(folder: Path) -> Iterator[str]:
@@ -159,7 +159,7 @@ def _shards(folder: Path) -> Iterator[str]:
             if absent:
                 yield (
                     f"it lacks {len(absent)} of the {len(named)} files that {index} names "
-                    f"({absent[0]}{', …' if len(absent) > 1 else ''}); {_AGAIN}."
+                    f"({absent[0]}{', …' if len(absent) > 1 else ''}); {_FETCH}."
                 )
             return
 
@@ -170,7 +170,7 @@ def _tensors(folder: Path) -> Iterator[str]:
             with safe_open(path, framework="pt"):
                 pass
         except SafetensorError as error:
-            yield f"{path.name} is damaged or cut short ({error}); {_AGAIN}."
+            yield f"{path.name} is damaged or cut short ({error}); {_FETCH}."
     for path in sorted(folder.glob("pytorch_model*.bin")):
         try:
             torch.load(path, map_location="meta", weights_only=True)
@@ -180,7 +180,7 @@ def _tensors(folder: Path) -> Iterator[str]:
 
 def _weights(folder: Path) -> Iterator[str]:
     if not any(path for ending in ("safetensors", "bin") for path in folder.glob(f"*.{ending}")):
-        yield f"it holds no weights (model.safetensors, or its parts); {_AGAIN}."
+        yield f"it holds no weights (model.safetensors, or its parts); {_FETCH}."
 
 
 def _tokenizer(folder: Path) -> Iterator[str]:
@@ -226,9 +226,9 @@ def incomplete(network: Any, found: Mapping[str, Any], packing: str) -> str:
             f"it holds layers that its config.json knows nothing of ({some(further)}), which it "
             "would not use; take the config.json of this model."
         )
-    if not packing and (beside := _extra_tensors(network, unexpected)):
+    if not packing and (extra := _extra_tensors(network, unexpected)):
         return (
-            f"it holds {some(beside)}: {len(beside)} tensors beside the weights of its layers, "
+            f"it holds {some(extra)}: {len(extra)} tensors beside the weights of its layers, "
             "which it would not use."
         )
     return ""

@@ -35,12 +35,12 @@ from coupled_arena.generation.engine_messages import (
     Refused,
     Report,
     StandIn,
+    StepTimes,
     Stuck,
     Submit,
 )
 from coupled_arena.generation.loading import LEFT_OUT, LOADS, Late
 from coupled_arena.generation.running import Announced, Line, Request, Running
-from coupled_arena.generation.step_times import StepTimes
 
 # How a process ends, and the end of one that hangs: it lives, and is not heard of.
 #

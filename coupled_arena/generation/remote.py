@@ -39,12 +39,13 @@ from coupled_arena.generation.served_draw import (
     ARGUMENT,
     PROOF,
     ServedDraw,
+    ServedWeights,
     objection,
     proof,
     proof_request,
+    remember,
     weights_in,
 )
-from coupled_arena.generation.served_weights import ServedWeights, remember
 from coupled_arena.generation.tokenization import Message, Tokenization
 from coupled_arena.generation.vocabulary import Vocabulary
 from coupled_arena.generation.weights import local_folder
@@ -105,10 +106,10 @@ class Server:
             raise ModelError(f"The server of {self.name} has changed: {why}.")
         if (held := weights_in(answer)) != self.weights:
             text = _(
-                "The server of {name} holds other weights now: {told}, not {met}. They are another "
-                "model: give them an entry of their own."
+                "The server of {name} holds other weights now: {held}, not {met}. They are "
+                "another model: give them an entry of their own."
             )
-            raise ModelError(text.format(name=self.name, told=held, met=self.weights))
+            raise ModelError(text.format(name=self.name, held=held, met=self.weights))
         self.proven = time.monotonic()
 
     def doubt(self) -> None:

@@ -79,11 +79,11 @@ class Announced(threading.Event):
 
     def __init__(self, *tell: Callable[[], object]) -> None:
         super().__init__()
-        self._tell = list(tell)
+        self._listeners = list(tell)
 
     def then(self, tell: Callable[[], object]) -> None:
         """Call this, too, once it is set; at once if it is."""
-        self._tell.append(tell)
+        self._listeners.append(tell)
         if self.is_set():
             tell()
 
@@ -92,7 +92,7 @@ class Announced(threading.Event):
         was_set = self.is_set()
         super().set()
         if not was_set:
-            for tell in tuple(self._tell):
+            for tell in tuple(self._listeners):
                 tell()
 
 

@@ -28,11 +28,12 @@ from coupled_arena.generation.noise import POSITIONS_PER_BLOCK, GumbelCache
 from coupled_arena.generation.served_draw import (
     ARGUMENT,
     ServedDraw,
+    ServedWeights,
     drawn_ids,
     ends_at_once,
     proof_of_server,
+    weights_of,
 )
-from coupled_arena.generation.served_weights import ServedWeights, weights_of
 from coupled_arena.generation.vocabulary import read_tokenizer
 
 _AT_ONCE = 16  # rows whose weights and noise are in memory together, in float64

@@ -14,10 +14,10 @@ from types import MappingProxyType
 
 from coupled_arena.core.errors import ModelError
 from coupled_arena.core.language import N_, _
+from coupled_arena.generation.engine_messages import StepTimes
 from coupled_arena.generation.lockstep import LockstepEngine, decoding_failed
 from coupled_arena.generation.noise import compile_noise_loop
 from coupled_arena.generation.running import Request, Running
-from coupled_arena.generation.step_times import StepTimes
 
 _log = logging.getLogger(__name__)
 _LAST_STEP = 3.0  # seconds

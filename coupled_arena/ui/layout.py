@@ -25,7 +25,6 @@ from coupled_arena.ui.parts.notices import (
     judge_notice,
     model_notice,
 )
-from coupled_arena.ui.parts.risk_inputs import StoredReplies
 from coupled_arena.ui.tabs.annotation import AnnotationTab
 from coupled_arena.ui.tabs.audit import AuditTab
 from coupled_arena.ui.tabs.battles import BattlesTab
@@ -33,11 +32,11 @@ from coupled_arena.ui.tabs.coupling import CouplingTab
 from coupled_arena.ui.tabs.data import DataTab
 from coupled_arena.ui.tabs.experiments import ExperimentsTab
 from coupled_arena.ui.tabs.leaderboard import LeaderboardTab
-from coupled_arena.ui.tabs.risk import RiskTab
+from coupled_arena.ui.tabs.risk import RiskTab, StoredReplies
 from coupled_arena.ui.tabs.votes import VotesTab
 
 if TYPE_CHECKING:
-    from coupled_arena.battles.redecode import Redecoder
+    from coupled_arena.battles.replay import Redecoder
 
 
 _FILES_KEPT = (60, 900)  # seconds between looks for old files, such as exports; how old
@@ -46,13 +45,13 @@ _FILES_KEPT = (60, 900)  # seconds between looks for old files, such as exports;
 def build(services: Services) -> Page:
     """Return the page."""
     hidden: Hidden = "stored" if isinstance(services.arena, Annotation) else "rounds"
-    again = _again(services)
+    redecoder = _redecoder(services)
     with Page(title=NAME, fill_width=True, delete_cache=_FILES_KEPT) as page:
         header()
         _notices(services, page)
         with gr.Tabs() as tabs:
             with gr.Tab(_("Battle"), id="battle"):
-                _build_battle_tab(services, page, again)
+                _build_battle_tab(services, page, redecoder)
             with gr.Tab(_("Leaderboard"), id="leaderboard"):
                 board = LeaderboardTab(services.store, services.estimates, services.styles)
                 board.build()
@@ -70,9 +69,9 @@ def build(services: Services) -> Page:
             with gr.Tab(_("Experiments"), id="experiments"):
                 experiments = ExperimentsTab(services.store, services.estimates)
                 experiments.build()
-            _build_compare_tab(services, again)
+            _build_compare_tab(services, redecoder)
             with gr.Tab(_("Battles"), id="battles"):
-                BattlesTab(services.store, hidden, again).build()
+                BattlesTab(services.store, hidden, redecoder).build()
             with gr.Tab(_("Data"), id="data", elem_id="data-tab") as data:
                 DataTab(services.store, hidden).build()
                 if services.backup:
@@ -100,30 +99,30 @@ def _has_servers(services: Services) -> bool:
     return any(spec.server for spec in services.settings.catalog.enabled)
 
 
-def _again(services: Services) -> Redecoder | None:
+def _redecoder(services: Services) -> Redecoder | None:
     """Return what decodes a battle again with the models that are loaded, if any are."""
     arena = services.arena
     if isinstance(arena, Annotation):
         return None
-    from coupled_arena.battles.redecode import Redecoder
+    from coupled_arena.battles.replay import Redecoder
 
     return Redecoder(arena.models, arena.worker)
 
 
-def _build_battle_tab(services: Services, page: gr.Blocks, again: Redecoder | None) -> None:
+def _build_battle_tab(services: Services, page: gr.Blocks, redecoder: Redecoder | None) -> None:
     if isinstance(services.arena, Annotation):
         kept = services.limits, services.origins
-        AnnotationTab(services.arena, services.judged, *kept).build(page)
+        AnnotationTab(services.arena, services.judge_feedback, *kept).build(page)
         return
     from coupled_arena.ui.tabs.battle import BattleTab
 
     library = read_library(resource("data/prompts.jsonl"))
     size = services.settings.battle.models_at_once
-    kept = services.judged, services.limits, services.origins
-    BattleTab(services.arena, library, size, again, *kept).build(page)
+    kept = services.judge_feedback, services.limits, services.origins
+    BattleTab(services.arena, library, size, redecoder, *kept).build(page)
 
 
-def _build_compare_tab(services: Services, again: Redecoder | None) -> None:
+def _build_compare_tab(services: Services, redecoder: Redecoder | None) -> None:
     arena = services.arena
     if isinstance(arena, Annotation):
         return
@@ -131,10 +130,10 @@ def _build_compare_tab(services: Services, again: Redecoder | None) -> None:
 
     sampling = services.settings.sampling.sampling()
     models, judge = arena.models, services.asked_judge
-    judged, limits = bool(services.judged), services.limits
+    has_judge, limits = bool(services.judge_feedback), services.limits
     with gr.Tab(_("Compare"), id="compare"):
-        options = {"judged": judged, "check_named": arena.check_named}
-        CompareTab(models, arena.worker, sampling, again, judge, limits, **options).build()
+        options = {"has_judge": has_judge, "check_named": arena.check_named}
+        CompareTab(models, arena.worker, sampling, redecoder, judge, limits, **options).build()
 
 
 def theme() -> Soft:

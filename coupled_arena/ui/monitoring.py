@@ -31,8 +31,8 @@ from pydantic import SecretStr
 from starlette.responses import JSONResponse
 
 from coupled_arena.core.files import reason
+from coupled_arena.generation.engine_messages import BOUNDS
 from coupled_arena.generation.engine_process import EngineProcess
-from coupled_arena.generation.step_times import BOUNDS
 from coupled_arena.services import Services
 from coupled_arena.store.database import Store
 from coupled_arena.store.transfer.backup import Backup
@@ -242,9 +242,11 @@ class _Figures(Collector):
         named = dict(self._services.arena.named)
         votes = sum(number for (_, source), number in named.items() if source == "human")
         yield CounterMetricFamily(f"{_PREFIX}votes", "Votes of people that count", votes)
-        judged = self._services.judged
-        if judged and judged.decisions:
-            named |= {(mode, "judge"): n for mode, n in dict(judged.decisions.named).items()}
+        judge_feedback = self._services.judge_feedback
+        if judge_feedback and judge_feedback.decisions:
+            named |= {
+                (mode, "judge"): n for mode, n in dict(judge_feedback.decisions.named).items()
+            }
         text = "Battles whose models were named, by mode and who decided"
         yield _counts("battles", text, named, "mode", "decided")
 

@@ -111,7 +111,7 @@ def _application(services: Services) -> FastAPI:
         openapi_url=None,
     )
     streams = [answer_stream(watched)] if watched else []
-    streams += [judgement_stream(services.judged)] if services.judged else []
+    streams += [judgement_stream(services.judge_feedback)] if services.judge_feedback else []
     health = Health(services.store, services.arena, services.backup)
     worker = watched and watched.worker
     checked = health_check(
@@ -120,8 +120,8 @@ def _application(services: Services) -> FastAPI:
         lambda: len(worker.left_out) - worker.away if worker else 0,
     )
     refused: Counter[int] = Counter()  # requests, by status
-    told = metrics(services, health, refused)
-    for router in (*streams, texts(), preview(), checked, *told):
+    metric_routes = metrics(services, health, refused)
+    for router in (*streams, texts(), preview(), checked, *metric_routes):
         application.include_router(router)
     if services.members.by_hub:
         attach_hub(application)

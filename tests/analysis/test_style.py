@@ -16,9 +16,8 @@ from coupled_arena.analysis.leaderboard.result import leaderboard
 from coupled_arena.analysis.style.judge import judge_style, read_judge_style
 from coupled_arena.analysis.style.result import LiveStyle, read_style, style_board
 from coupled_arena.analysis.style.rows import Obstacle
-from coupled_arena.core.choices import BoardSource, Control
+from coupled_arena.core.choices import BoardSource, Control, Trait
 from coupled_arena.core.records import Finish, Reply
-from coupled_arena.core.style import Trait
 from coupled_arena.stats.ranking.bradley_terry import bradley_terry
 from coupled_arena.stats.style import ELO, PairRows, PairScores, fit
 from coupled_arena.store.database import Store

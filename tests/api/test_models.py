@@ -41,6 +41,16 @@ def test_the_same_seed_gives_the_same_words(models, replies):
     assert not set(other.to_frame().seed) & set(replies.to_frame().seed)
 
 
+def test_several_temperatures_run_each(models):
+    """One value stays a number in the settings, as before; several are a list there."""
+    options = {"seed": 7, "max_new_tokens": 2, "top_p": 1.0}
+    several = ca.generate(models, PROMPTS[0], temperature=(0, 1), **options)
+    assert several.settings["temperature"] == [0, 1]
+    one = ca.generate(models, PROMPTS[0], temperature=1, **options)
+    assert one.settings["temperature"] == 1
+    assert len(several.to_frame()) == 2 * len(one.to_frame())
+
+
 def test_battles_are_those_of_the_command(replies, tmp_path, call, demo_loaded):
     (tmp_path / "prompts.txt").write_text("\n".join(PROMPTS))
     code, _, said = call(
@@ -81,7 +91,7 @@ def test_every_way_to_decode_keeps_to_the_room(
         assert code == 1, said
         # What others write on stderr, before it or after, is not the command's.
         (told,) = [line for line in said.splitlines() if line.startswith("Error: ")]
-        assert "tokens of memory, and there are 20: shorten it" in told
+        assert "tokens of memory; there are 20. Shorten" in told
     with pytest.raises(ArenaError, match="raise kv_tokens"):
         ca.generate(ca.Models(dict(models), load_settings()), PROMPTS, max_new_tokens=4)
 
@@ -92,8 +102,9 @@ def test_every_way_to_decode_keeps_to_the_room(
         ([], {}, "no prompt to answer"),
         (["fine", " "], {}, "prompts are texts, and ' ' is none"),
         ([3], {}, "prompts are texts, and 3 is none"),
-        ("fine", {"mode": "sideways"}, "mode is one of coupled, independent, both"),
-        ("fine", {"seeds": 0}, "1 or more"),
+        ("fine", {"mode": "sideways"}, "`mode` is one of coupled, independent, both"),
+        ("fine", {"seeds": 0}, "`seeds` is 1 or more, not 0"),
+        ("fine", {"seed": -1}, "`seed` is 0 or more"),
         ("fine", {"temperature": -1}, "temperature"),
     ],
 )
@@ -103,7 +114,7 @@ def test_questions_that_make_no_sense(models, prompts, settings, complaint):
 
 
 def test_one_model_is_not_enough(models):
-    with pytest.raises(ArenaError, match="two models or more"):
+    with pytest.raises(ArenaError, match="at least two models"):
         ca.generate(ca.Models({NAMES[0]: models[NAMES[0]]}, models.settings), "Hello?")
     with pytest.raises(ArenaError, match="Name the models"):
         ca.load()

@@ -260,7 +260,7 @@ def test_a_refusing_template_does_not_tell_which_models_a_round_has(make_arena, 
     models["dot"].encode = refuse
     arena = make_arena()
     for _ in range(20):
-        with pytest.raises(PromptError, match="ask in other words") as caught:
+        with pytest.raises(PromptError, match="use other words") as caught:
             arena.ask("eve", QUESTION)
         assert "dot" not in str(caught.value)
 

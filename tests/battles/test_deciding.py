@@ -128,9 +128,9 @@ def test_nothing_of_it_is_told_or_stored_while_it_reads(arena, store, judging, s
     text = json.dumps(dataclasses.asdict(view))
     assert not [name for name in current.state.battle.models if f'"{name}"' in text]
     assert "verdict" not in text
-    with pytest.raises(VoteError, match="judge reads"):
+    with pytest.raises(VoteError, match="judge is reading"):
         arena.vote("eve", round_id, [1, 2])
-    with pytest.raises(PromptError, match="judged"):
+    with pytest.raises(PromptError, match="judge is reading"):
         arena.follow_up("eve", round_id, "and now")
     released.set()
     assert settled(current).reveal
@@ -166,8 +166,8 @@ def test_called_off_the_round_is_its_visitors_again(arena, store, judging, serve
         (RESET, "does not answer"),
         (failure(401), "does not answer"),
         (failure(429, code="insufficient_quota"), "does not answer"),
-        (completion("Both are nice."), "nothing readable"),
-        (completion(None, finish_reason="content_filter"), "nothing readable"),
+        (completion("Both are nice."), "could not be read"),
+        (completion(None, finish_reason="content_filter"), "could not be read"),
     ],
     ids=["outage", "key", "quota", "prose", "refusal"],
 )

@@ -151,7 +151,7 @@ def test_equal_answers_do_not_part(models):
         ),
     )
     assert find_divergence(same, models, 0) is None
-    with pytest.raises(BattleError, match="do not part"):
+    with pytest.raises(BattleError, match="do not differ"):
         explain_divergence(same, models, 0)
     with pytest.raises(BattleError, match="no turn 2"):
         explain_divergence(same, models, 2)

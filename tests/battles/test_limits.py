@@ -98,7 +98,7 @@ def test_a_thousand_cookies_of_one_address_are_few(make, clock):
         heard += casts(limits, f"cookie {n}", "x")
     assert heard == 300
     assert clock.now - 1000 < 3600
-    with pytest.raises(LimitError, match=r"than 300 an hour .* press again in \d+ s\.$"):
+    with pytest.raises(LimitError, match=r"At most 300 voters an hour .* press again in \d+ s\.$"):
         limits.vote("another", "x").__enter__()
     assert casts(limits, "cookie 99", "x")  # who was heard before goes on
     assert casts(limits, "another", "y")

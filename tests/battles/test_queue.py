@@ -96,7 +96,7 @@ def test_a_question_that_was_given_up_leaves_nothing(arena, store):
         arena.vote("ben", given_up, [1, 2])
     arena.stop("ben", given_up)
     last = finish(arena, "ben", given_up)[-1]
-    assert "had not begun" in last.error
+    assert "before its answers began" in last.error
     assert not last.running
     assert [turn.prompt for turn in last.turns] == [QUESTION.text]
     assert store.cursor().execute("select count(*) from battles").fetchone() == (0,)
@@ -138,7 +138,7 @@ def test_another_question_of_a_visitor_replaces_the_one_that_waits(arena):
     new = arena.ask("eve", Prompt("and now"))
     until(lambda: place(arena, "eve", new) == 1)
     assert place(arena, "ben", other) == 0
-    assert "had not begun" in finish(arena, "eve", old)[-1].error
+    assert "before its answers began" in finish(arena, "eve", old)[-1].error
     assert arena.newest("eve") == new
     more = arena.ask("ann", Prompt("more"))  # what is being answered goes on
     until(lambda: place(arena, "ann", more) == 2)

@@ -8,8 +8,7 @@ from collections import Counter
 import pytest
 
 from coupled_arena.battles.first_divergence import explain_divergence
-from coupled_arena.battles.redecode import Gate, Redecoder
-from coupled_arena.battles.replay import Replay
+from coupled_arena.battles.replay import Gate, Redecoder, Replay
 from coupled_arena.core.errors import BattleError, PromptError
 from coupled_arena.core.records import Mode
 from tests.battles.test_first_divergence import parted

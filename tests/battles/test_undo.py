@@ -154,7 +154,7 @@ def test_answers_that_a_vote_stopped_stay_stopped_after_undo(make_arena, models,
         pass
     arena.vote("eve", round_id, [1, 2])
     assert arena.view("eve", round_id).recorded.early
-    with pytest.raises(PromptError, match="undo the vote to ask on"):
+    with pytest.raises(PromptError, match="undo that to ask on"):
         arena.follow_up("eve", round_id, "and then")
     shown = arena.view("eve", round_id).turns
     arena.undo("eve", round_id)

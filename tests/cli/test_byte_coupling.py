@@ -78,7 +78,7 @@ def test_a_comparison_says_that_noise_is_read_for_each_byte(config):
             started = compare(models, worker, names, "Why?", Mode.COUPLED, sampling, seed=5)
             assert started.running.done.wait(60)
             view = show(started.battle, started.running.texts)
-            assert ("noise is read for each byte" in view["note"]) == by_bytes
+            assert ("noise for each byte" in view["note"]) == by_bytes
             one, other = view["answers"]
             assert one["common"] == other["common"]
             rest = [each["divergence"][:1] for each in (one, other)]

@@ -367,7 +367,7 @@ def test_an_interrupted_import_says_that_nothing_was_stored(call, tmp_path, monk
 @pytest.mark.parametrize("terminal", [True, False])
 def test_a_slow_import_shows_its_steps_in_a_terminal_alone(call, tmp_path, monkeypatch, terminal):
     """What a script reads is the same on a slow machine."""
-    monkeypatch.setattr("coupled_arena.cli.bars.DELAY", 0)
+    monkeypatch.setattr("coupled_arena.cli.shared.DELAY", 0)
     if terminal:
         monkeypatch.setenv("FORCE_COLOR", "1")
     path = ranking_lines(tmp_path / "rows", ["tie"])

@@ -71,7 +71,7 @@ def test_a_small_table_by_hand(call, table):
     ("old", "new", "complaint"),
     [
         ("Noise,a,b", "Model,a,b", "must name a column Noise"),
-        ("Noise,a,b", "Noise,a,a", "must name each column, each differently"),
+        ("Noise,a,b", "Noise,a,a", "must give each column its own name"),
         ("Coupled,0,1\n", "", "3 rows of Coupled, which 2 repetitions do not divide"),
         ("Coupled,0,1\n", "Coupled,0\n", "line 5 has 2 columns, the first line 3"),
         ("Coupled,0,1\n", "Paired,0,1\n", "line 5: Noise is 'Paired'"),

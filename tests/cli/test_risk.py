@@ -170,8 +170,8 @@ def test_options_that_warn(answer, write):
     [
         ("model,prompt,truth", "name,prompt,truth", "must name the columns model, prompt"),
         ("prompt,truth", "prompt,metric", "must name the columns model, prompt"),
-        ("truth,toxicity", "truth,truth", "each differently"),
-        ("truth,toxicity", "truth,", "must name each column"),
+        ("truth,toxicity", "truth,truth", "its own name"),
+        ("truth,toxicity", "truth,", "must give each column"),
         ("a,2,True,0.2", "a,2,nan,0.2", "line 3: 'nan' in column 'truth' is not a score"),
         ("a,2,True,0.2", "a,2,inf,0.2", "line 3: 'inf' in column 'truth' is not a score"),
         ("a,2,True,0.2", "a,2,good,0.2", "line 3: 'good' in column 'truth' is not a score"),

@@ -23,11 +23,12 @@ from coupled_arena.generation.noise import GumbelCache
 from coupled_arena.generation.served_draw import (
     ARGUMENT,
     ServedDraw,
+    ServedWeights,
     drawn_ids,
     ends_at_once,
     proof_of_server,
+    weights_of,
 )
-from coupled_arena.generation.served_weights import ServedWeights, weights_of
 from tests.patience import until
 from tests.ui.server import free_port
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import torch
 
-from coupled_arena.generation.attention import _looped, exact_attention, row_attention
 from coupled_arena.generation.batches import SlotCache
+from coupled_arena.generation.huggingface import _looped, exact_attention, row_attention
 
 LENGTHS = [1, 2, 3, 15, 16, 17, 100, 511, 513, 700]
 SHAPES = [(9, 3, 64, 64), (8, 4, 128, 128), (7, 7, 20, 12)]  # heads, theirs of keys, sizes

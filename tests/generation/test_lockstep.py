@@ -456,7 +456,7 @@ def test_most_at_once():
 def test_what_would_never_fit_is_refused():
     engine = LockstepEngine({"hum": hum(context_length=100)}, Capacity(kv_tokens=60))
     engine.prepare(request(("hum", 0, [0] * 10)))
-    with pytest.raises(PromptLengthError, match=r"may take 61 tokens of memory, and there are 60"):
+    with pytest.raises(PromptLengthError, match=r"may take 61 tokens of memory; there are 60"):
         engine.prepare(request(("hum", 0, [0] * 11)))
     with pytest.raises(PromptLengthError, match=r"take 120 tokens"):
         engine.prepare(request(("hum", 0, [0] * 10), ("hum", 1, [0] * 10)))

@@ -14,11 +14,13 @@ from coupled_arena.generation.noise import GumbelCache
 from coupled_arena.generation.served_draw import (
     ARGUMENT,
     PROOF,
+    WEIGHTS_TOKENS,
     ServedDraw,
+    ServedWeights,
     drawn_ids,
     proof_of_server,
+    weights_of,
 )
-from coupled_arena.generation.served_weights import WEIGHTS_TOKENS, ServedWeights, weights_of
 from tests.small_models import NAMES, TOKENS, save_small_models
 
 MODULE = "coupled_arena.generation.vllm_plugin"

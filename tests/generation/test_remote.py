@@ -22,10 +22,11 @@ from coupled_arena.generation.served_draw import (
     ARGUMENT,
     PROOF,
     ServedDraw,
+    ServedWeights,
     drawn_ids,
     proof,
+    weights_of,
 )
-from coupled_arena.generation.served_weights import ServedWeights, weights_of
 from coupled_arena.generation.vocabulary import make_vocabulary
 from tests.generation.model_server import ModelServer, asks_for_proof, running
 from tests.patience import until

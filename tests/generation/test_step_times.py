@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from coupled_arena.generation import step_times
+from coupled_arena.generation import engine_messages
+from coupled_arena.generation.engine_messages import BOUNDS, StepTimes
 from coupled_arena.generation.lockstep import LockstepEngine
-from coupled_arena.generation.step_times import BOUNDS, StepTimes
 from coupled_arena.generation.worker import EngineWorker
 from tests.generation.test_failures import answered, request, talkative, trio
 from tests.patience import until
@@ -25,7 +25,7 @@ def test_a_histogram_is_that_of_numpy():
 
 
 def test_steps_are_told_by_whole_blocks_and_tokens_once_a_reply_is_over(monkeypatch):
-    monkeypatch.setattr(step_times, "BLOCK", 8)
+    monkeypatch.setattr(engine_messages, "BLOCK", 8)
     told = []
     worker = EngineWorker(LockstepEngine(talkative(trio())), told.append)
     try:

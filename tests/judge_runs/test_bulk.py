@@ -93,7 +93,7 @@ def test_unreadable_answers_are_kept_and_asked_again_only_on_request(store, fill
         done = judge_stored(judge_at(server), store, progress=False)
         after = judge_stored(judge_at(server), store, progress=False)
         server.script = lambda _: verdict()
-        again = judge_stored(judge_at(server), store, again=True, progress=False)
+        again = judge_stored(judge_at(server), store, ask_unreadable=True, progress=False)
     assert (done.unreadable, done.verdicts, after.asked, again.asked) == (8, 8, 0, 8)
     assert {row[3:] for row in rows(store)} == {
         (None, "Both are nice."),

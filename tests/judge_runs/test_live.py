@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import pytest
 
-from coupled_arena.battles.judge_runs import live
-from coupled_arena.battles.judge_runs.live import LiveJudge
+from coupled_arena.battles.judge_runs import request
+from coupled_arena.battles.judge_runs.request import LiveJudge
 from coupled_arena.core.errors import SettingsError, StoreError
 from coupled_arena.core.rationales import Criterion, Rationale
 from coupled_arena.core.records import Finish, Source
@@ -24,8 +24,8 @@ from tests.store.conftest import make_battle, make_vote
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    monkeypatch.setattr(live, "_LOOK", 0.02)
-    monkeypatch.setattr(live, "_LONGEST_PAUSE", 0.1)
+    monkeypatch.setattr(request, "_LOOK", 0.02)
+    monkeypatch.setattr(request, "_LONGEST_PAUSE", 0.1)
 
 
 @pytest.fixture

@@ -129,7 +129,7 @@ def _run(
     stderr: Path,
     changed: Callable[[], object] | None,
 ) -> None:
-    from coupled_arena.battles.judge_runs import live
+    from coupled_arena.battles.judge_runs import request
     from coupled_arena.ui.parts import notices
 
     os.environ.update(environment)
@@ -144,7 +144,7 @@ def _run(
     # After a snapshot the app waits twenty times as long as it took, and tests would wait for it,
     # as they would for the seconds between two looks.
     snapshots._SHARE = 1
-    live._LOOK, notices._JUDGE_LOOK = 0.2, 1.0
+    request._LOOK, notices._JUDGE_LOOK = 0.2, 1.0
     if changed:
         changed()
     main(command)

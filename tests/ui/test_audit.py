@@ -127,7 +127,7 @@ def test_a_store_without_verdicts_says_what_to_do():
         tab = AuditTab(store, LiveAudits(store), LiveEstimates(store))
         tab.build()
         shown = tab._refresh({tab._fields["judge"]: None})
-    assert "There are no verdicts here yet" in shown[tab._said]
+    assert "There are no verdicts here yet" in shown[tab._headline]
     assert not shown[tab._body].visible
 
 

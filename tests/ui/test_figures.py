@@ -13,12 +13,11 @@ from coupled_arena.analysis.audit.verdicts import LiveAudits
 from coupled_arena.analysis.leaderboard.board_estimates import LiveEstimates
 from coupled_arena.analysis.style.result import LiveStyle
 from coupled_arena.store.database import Store
-from coupled_arena.ui.parts.risk_inputs import StoredReplies
 from coupled_arena.ui.tabs.audit import AuditTab
 from coupled_arena.ui.tabs.coupling import CouplingTab
 from coupled_arena.ui.tabs.experiments import ExperimentsTab
 from coupled_arena.ui.tabs.leaderboard import LeaderboardTab
-from coupled_arena.ui.tabs.risk import RiskTab
+from coupled_arena.ui.tabs.risk import RiskTab, StoredReplies
 from coupled_arena.views.figures.registry import FIGURES, SIZE_AGAINST_COVERAGE, figures_of
 from coupled_arena.views.tables.declared import TABLES
 from tests.docs.pages import TEXTS

@@ -28,7 +28,7 @@ from coupled_arena.ui.tabs.compare import CompareTab
 from tests.battles.conftest import talking
 from tests.ui.raw_client import COOKIE, Visitor
 
-TOLD = r"No more {} than {} a minute are .*: (press|ask) again in \d+ s\."
+TOLD = r"At most {1} {0} a minute .*: (press|ask) again in \d+ s\."
 
 
 class From:

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from coupled_arena.battles.question_checks import request_of
+from coupled_arena.battles.rounds import request_of
 from coupled_arena.core.records import Mode, Prompt
 from coupled_arena.ui.parts.question_box import LONG, Reader
 from tests.patience import PATIENCE

@@ -24,8 +24,7 @@ from coupled_arena.store.database import Store
 from coupled_arena.store.tables import scores
 from coupled_arena.ui.parts import headline
 from coupled_arena.ui.parts.figure_panel import drawn
-from coupled_arena.ui.parts.risk_inputs import BattlesBehind, StoredReplies
-from coupled_arena.ui.tabs.risk import RiskTab, _computing
+from coupled_arena.ui.tabs.risk import BattlesBehind, RiskTab, StoredReplies, _computing
 from coupled_arena.views.figures import registry
 from coupled_arena.views.figures.drawing import risk_drawings
 from coupled_arena.views.tables.risk import risk_models
@@ -224,18 +223,18 @@ def test_whoever_opens_the_tab_is_told_how_far_the_ranking_is(store_here, monkey
         tab.build()
     chosen = gr.SelectData(None, {"index": 4, "value": "Risk"})
     *meanwhile, last = tab._show({tab._dark: False, tab._scores: None}, chosen)
-    shares = [re.findall(r"waiting.>.*: (\d+)%", each[tab._said]) for each in meanwhile]
+    shares = [re.findall(r"waiting.>.*: (\d+)%", each[tab._headline]) for each in meanwhile]
     numbers = [int(share) for (share,) in shares]
     assert numbers == sorted(numbers)
     assert 0 < max(numbers) <= 100
-    assert all(list(each) == [tab._said] for each in meanwhile)
-    assert "waiting" not in last[tab._said]
+    assert all(list(each) == [tab._headline] for each in meanwhile)
+    assert "waiting" not in last[tab._headline]
     *_, again = tab._show({tab._dark: True, tab._scores: None}, chosen)
     assert again[tab._table] == last[tab._table]
     assert len(ranked) == 1  # for the next visitor it is known
     elsewhere = gr.SelectData(None, {"index": 0, "value": "Battle"})
     *_, other = tab._show({tab._dark: True, tab._scores: None}, elsewhere)
-    assert list(other) == [tab._said]
+    assert list(other) == [tab._headline]
 
 
 @pytest.mark.slow
@@ -245,15 +244,15 @@ def test_whoever_changes_a_control_is_told_how_far_the_ranking_is(store_here, mo
         tab = RiskTab(Given(store_here, table(k=20, prompts=100)))
         tab.build()
     shown = tab._read_stored({tab._dark: False})
-    values = {tab._dark: False, tab._said: shown[tab._said]}
+    values = {tab._dark: False, tab._headline: shown[tab._headline]}
     for each in (tab._scores, tab._behind, *tab._controls):
         values[each] = getattr(shown[each], "value", shown[each])
-    change = headline.telling(tab._refresh, tab._said, _computing)
+    change = headline.progress_handler(tab._refresh, tab._headline, _computing)
     *meanwhile, last = change({**values, tab._view: "truth"})
-    assert all(list(each) == [tab._said] for each in meanwhile)
-    shares = [int(re.findall(r"waiting.>.*: (\d+)%", each[tab._said])[0]) for each in meanwhile]
+    assert all(list(each) == [tab._headline] for each in meanwhile)
+    shares = [int(re.findall(r"waiting.>.*: (\d+)%", each[tab._headline])[0]) for each in meanwhile]
     assert 0 < max(shares) <= 100
-    assert "waiting" not in last[tab._said]
+    assert "waiting" not in last[tab._headline]
     assert last[tab._findings] != shown[tab._findings]
 
     def refuse(values, track):
@@ -262,9 +261,9 @@ def test_whoever_changes_a_control_is_told_how_far_the_ranking_is(store_here, mo
 
     told = []
     with pytest.raises(gr.Error, match="cannot be ranked"):
-        told.extend(headline.telling(refuse, tab._said, _computing)(values))
-    assert "waiting" in told[0][tab._said]
-    assert told[-1] == {tab._said: values[tab._said]}  # the ranking before is still on show
+        told.extend(headline.progress_handler(refuse, tab._headline, _computing)(values))
+    assert "waiting" in told[0][tab._headline]
+    assert told[-1] == {tab._headline: values[tab._headline]}  # the ranking before is still on show
 
 
 def answered(prompt, *texts, **changes):

@@ -31,7 +31,7 @@ from tests.ui.test_limits import From
 PASSWORDS = {"ann": "correct horse", "eve": "battery staple", "zoë ü": "nineteen letters"}
 HASHES = {}  # by name
 TOKENS = {}  # by name
-WRONG = "This name and this password do not belong together."
+WRONG = "The name or the password is wrong."
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -134,7 +134,7 @@ def test_wrong_passwords_are_few(client):
         assert MEMBER not in client.cookies
     answer = sign_in(client)  # also with the right one
     assert answer.status_code == 429
-    told = r"No more wrong passwords than 4 a minute .* for one name: try again in \d+ s\."
+    told = r"At most 4 wrong passwords a minute .* for one name: try again in \d+ s\."
     assert re.search(told, answer.text)
     client.headers["x-test-peer"] = "192.0.2.67"
     assert sign_in(client).status_code == 303
@@ -276,7 +276,7 @@ def test_others_cannot_call_what_admins_may(app):
     for event in events:
         data = ["x"] * len(event["inputs"])
         output = eve.call(event, data, {"value": "Votes", "index": 0, "selected": True})
-        assert output == {"error": "Only those who keep this arena may do this."} | output
+        assert output == {"error": "Only admins of this arena may do this."} | output
         assert "data" not in output
     assert store.version() == before
 
@@ -422,7 +422,7 @@ def test_who_comes_by_the_hub(tmp_path, monkeypatch, required):
         del session["oauth_info"]
         if not required:
             output = ann.call(ann.dependency("click", "exclude"), ["nobody", "", "", "why"])
-            assert "Only those who keep this arena" in output["error"]
+            assert "Only admins of this arena" in output["error"]
 
 
 def test_passwords(monkeypatch):

@@ -36,12 +36,12 @@ from coupled_arena.core.choices import (
     Scope,
     Ties,
     TieScore,
+    Trait,
     Voters,
     Weighting,
 )
 from coupled_arena.core.language import _
 from coupled_arena.core.records import Mode
-from coupled_arena.core.style import Trait
 from coupled_arena.generation.draws import Candidate
 from coupled_arena.stats.counts import PairCounts
 from coupled_arena.stats.coupling.score_tables import ScoreTable

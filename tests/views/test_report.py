@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 from markupsafe import Markup, escape
 
+import coupled_arena as ca
 from coupled_arena.cli import main
+from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.records import Mode
 from coupled_arena.store.database import Store
 from coupled_arena.store.transfer.export import COVERED, export, fingerprint
@@ -320,3 +322,18 @@ def test_data_cannot_end_the_script_it_stands_in():
     text = _in_script({"name": name})
     assert not set("<>&\u2028") & set(text)
     assert json.loads(text) == {"name": name}
+
+
+def test_python_writes_the_same_page(db, tmp_path, call):
+    found = ca.report(ca.open(db), out=tmp_path / "python", alpha=0.1)
+    code, out, _ = call(
+        "report", "--db", db, "--out", tmp_path / "command", "--alpha", 0.1, "--json"
+    )
+    told = json.loads(out)
+    assert code == 0
+    assert {**found.answer, "report": "", "settings": ""} == {**told, "report": "", "settings": ""}
+    assert "MB" in str(found)
+    with pytest.raises(ArenaError, match="`out` is a folder"):
+        ca.report(ca.open(db), out=tmp_path / "report.html")
+    with pytest.raises(ArenaError, match="has no table"):
+        found.to_frame()

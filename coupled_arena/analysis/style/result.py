@@ -17,8 +17,7 @@ from coupled_arena.analysis.style.rows import (
     controlled_fit,
     without_traits,
 )
-from coupled_arena.core.choices import Control
-from coupled_arena.core.style import Trait, held_traits
+from coupled_arena.core.choices import Control, Trait, held_traits
 from coupled_arena.stats.counts import FloatArray
 from coupled_arena.stats.style import Measured, PairScores, fit
 from coupled_arena.store.database import Store

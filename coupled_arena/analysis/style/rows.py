@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
-from coupled_arena.core.style import Trait
+from coupled_arena.core.choices import Trait
 from coupled_arena.stats.counts import FloatArray
 from coupled_arena.stats.style import PairFit, PairRows, UnboundedError, entangled, fit
 from coupled_arena.store.queries.single_comparisons import StyledRows

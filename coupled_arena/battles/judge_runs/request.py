@@ -1,4 +1,4 @@
-"""Judging on request: somebody waits for the verdicts, so they are asked for at once.
+"""The judge behind the app: on request, while a visitor waits, and live, after votes.
 
 First how often visitors may ask, for somebody has to pay for it.
 """
@@ -17,14 +17,20 @@ from contextlib import suppress
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from coupled_arena.core.errors import JudgeError
+from coupled_arena.battles.judge_runs.run import Run
+from coupled_arena.core.errors import JudgeError, StoreError
 from coupled_arena.core.language import _
 from coupled_arena.core.records import Outcome, Swap
-from coupled_arena.core.verdicts import Matchup
+from coupled_arena.core.verdicts import Matchup, Verdict
+from coupled_arena.store.database import Store
+from coupled_arena.store.tables import judges
+from coupled_arena.store.work_queues.judging import MatchupSelection, PendingMatchups
 
 if TYPE_CHECKING:
     from coupled_arena.judging.judge import Judge
 
+
+_log = logging.getLogger(__name__)
 
 # How often visitors may ask a judge: somebody has to pay for it.
 
@@ -71,8 +77,8 @@ class Allowance:
                 raise JudgeError(self._later(mine, over, now))
             if len(self._taken) + questions > self._daily:
                 text = _(
-                    "The judge has been asked as much as it may be in a day ({n} questions by "
-                    "visitors). Vote yourself, or come back later."
+                    "The judge answers {n} questions of visitors in a day, and has answered "
+                    "them all. Vote yourself, or come back later."
                 )
                 raise JudgeError(text.format(n=self._daily))
             self._taken.extend((now, visitor) for _ in range(questions))
@@ -88,19 +94,15 @@ class Allowance:
     def _later(self, mine: list[float], over: int, now: float) -> str:
         if over > len(mine):
             text = _(
-                "You may put {n} questions an hour to the judge, and this needs more. Vote "
-                "yourself."
+                "You may ask the judge {n} questions an hour, and this needs more. Vote yourself."
             )
             return text.format(n=self._hourly)
         minutes = int((mine[over - 1] + _HOUR - now) // 60) + 1
         text = _(
-            "You may put {n} questions an hour to the judge, and this needs {over} more than are "
+            "You may ask the judge {n} questions an hour; this needs {over} more than are "
             "left. Vote yourself, or come back in {minutes} min."
         )
         return text.format(n=self._hourly, over=over, minutes=minutes)
-
-
-_log = logging.getLogger(__name__)
 
 
 def matchups_of(
@@ -285,3 +287,109 @@ class JudgeOnRequest:
         outcome = answer.outcome if isinstance(answer.outcome, Outcome) else None
         likely = answer.probability, answer.probabilities
         asked.verdicts.append(question.answered(self.name, outcome, answer.raw, *likely))
+
+
+# Live: a thread judges battles of the app once somebody has voted on them.
+
+_LOOK = 0.5  # seconds between looks for new votes
+_LONGEST_PAUSE = 60.0  # seconds between attempts while the judge does not answer
+
+
+class _Matchups(PendingMatchups):
+    """What is to be judged; tells how many verdicts have just been stored."""
+
+    def __init__(
+        self, store: Store, wanted: MatchupSelection, on_stored: Callable[[int], object]
+    ) -> None:
+        super().__init__(store, wanted)
+        self._on_stored = on_stored
+
+    def add(self, answers: Sequence[Verdict]) -> None:
+        super().add(answers)
+        self._on_stored(len(answers))
+
+
+class LiveJudge:
+    """Judges revealed battles in the background, those of earlier runs of the app first.
+
+    It starts from the votes in the store, never from the round: a vote waits for nothing, and
+    whatever an outage or a restart has left over is found again.
+
+    Parameters
+    ----------
+    judge : Judge
+    store : Store
+    concurrency : int
+
+    Raises
+    ------
+    StoreError
+        The judge's name stands for another judge.
+    """
+
+    def __init__(self, judge: Judge, store: Store, concurrency: int) -> None:
+        self.name = judge.spec.name
+        self.answering = True
+        """False from the first unanswered question until everything has been caught up."""
+        self.news = 0
+        """Grows with every verdict that is stored."""
+        self._judge = judge
+        self._store = store
+        self._concurrency = concurrency
+        self._leaving = threading.Event()
+        self._run: Run | None = None
+        spec = judge.spec
+        store.write(lambda cursor: judges.bind(cursor, *spec.binding))
+        self._thread = threading.Thread(target=self._work, name="live-judge", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop judging; questions in flight are asked again next time."""
+        self._leaving.set()
+        if run := self._run:
+            run.stop("closing")
+            run.stop("closing")
+        self._thread.join()
+
+    def _work(self) -> None:
+        judged = 0  # number of the last vote whose battle, and all before it, are judged
+        pause = _LOOK
+        while not self._leaving.wait(pause):
+            newest = self._store.version()[0]
+            trouble = self._judge_since(judged) if newest > judged else None
+            if trouble is None:
+                judged = newest
+                self._answers()
+            else:
+                self._is_silent(trouble)
+            pause = _LOOK if trouble is None else min(max(2 * pause, 2.0), _LONGEST_PAUSE)
+
+    def _judge_since(self, vote: int) -> str | None:
+        """Judge what was revealed after a vote; return what went wrong, if anything did."""
+        spec = self._judge.spec
+        wanted = MatchupSelection(spec.name, spec.swap, revealed=True, after_vote=vote)
+        self._run = Run(self._judge, self._concurrency)
+        if self._leaving.is_set():
+            return None
+        try:
+            with _Matchups(self._store, wanted, self._count_news) as pending:
+                asyncio.run(self._run.over(pending))
+        except JudgeError as error:
+            return error.brief
+        except StoreError as error:
+            return str(error)
+        return self._run.trouble and self._run.trouble.brief
+
+    def _count_news(self, verdicts: int) -> None:
+        self.news += verdicts
+
+    def _answers(self) -> None:
+        if not self.answering:
+            _log.info("The judge %s answers again; nothing is left to judge.", self.name)
+        self.answering = True
+
+    def _is_silent(self, trouble: str) -> None:
+        if self.answering:
+            fields = {"trouble": trouble}
+            _log.warning("Live judging waits: %(trouble)s It is tried again.", fields)
+        self.answering = False

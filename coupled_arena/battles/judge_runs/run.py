@@ -289,7 +289,7 @@ def judge_stored(
     judge: Judge,
     store: Store,
     *,
-    again: bool = False,
+    ask_unreadable: bool = False,
     limit: int | None = None,
     concurrency: int = 8,
     budget: Budget | None = None,
@@ -302,7 +302,7 @@ def judge_stored(
 
     Parameters
     ----------
-    again, progress : bool
+    ask_unreadable, progress : bool
         Ask again what had unreadable answers; show a bar on stderr.
     limit : int, optional
         Most battles, or answers.
@@ -316,7 +316,7 @@ def judge_stored(
     """
     spec = judge.spec
     store.write(lambda cursor: judges.bind(cursor, *spec.binding))
-    with _pending(store, spec, again=again, limit=limit) as pending:
+    with _pending(store, spec, ask_unreadable=ask_unreadable, limit=limit) as pending:
         bar = _Bar(pending.questions, spec.ballot.key, shown=progress)
         run = Run(judge, concurrency, budget or Budget(), bar.update)
         tally = _finish(run, pending, bar)
@@ -371,11 +371,13 @@ def _finish(run: Run, pending: PendingQuestions, bar: _Bar) -> Tally:
 
 
 def _pending(
-    store: Store, spec: JudgeSpec, *, again: bool, limit: int | None
+    store: Store, spec: JudgeSpec, *, ask_unreadable: bool, limit: int | None
 ) -> PendingMatchups | PendingSolutions:
     if spec.grades:
-        return PendingSolutions(store, spec.name, again=again, limit=limit)
-    return PendingMatchups(store, MatchupSelection(spec.name, spec.swap, again=again, limit=limit))
+        return PendingSolutions(store, spec.name, again=ask_unreadable, limit=limit)
+    return PendingMatchups(
+        store, MatchupSelection(spec.name, spec.swap, again=ask_unreadable, limit=limit)
+    )
 
 
 def _cost_so_far(tally: Tally) -> str:

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from coupled_arena.core.choices import Trait
 from coupled_arena.core.sql import Cursor, value_of
-from coupled_arena.core.style import Trait
 from coupled_arena.store.queries.comparisons import (
     CODES,
     FloatArray,

@@ -22,16 +22,16 @@ class AgreementPanel:
 
     def build(self) -> None:
         """Lay out the panel inside the current Blocks."""
-        self._said = gr.HTML(elem_id="agreement", apply_default_css=False)
+        self._place = gr.HTML(elem_id="agreement", apply_default_css=False)
 
     def read_when_shown(self, tabs: gr.Tabs, title: str) -> None:
         """Read the store whenever the tab of this title is selected."""
 
-        def said(event: gr.SelectData) -> Any:
+        def read(event: gr.SelectData) -> Any:
             if event.value != title:
                 return gr.skip()
             with user_errors():
                 found = agreement_findings(read_agreement(self._store))
             return joined([heading(_("Agreement between people"), 2), found])
 
-        tabs.select(said, None, self._said, **FREE)
+        tabs.select(read, None, self._place, **FREE)

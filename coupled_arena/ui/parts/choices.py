@@ -103,16 +103,16 @@ class Fields:
 def _component(option: Option, kind: Any = None) -> tuple[Any, dict[str, Any]]:
     """Return the component of an option, and what to make it with."""
     assert option.field, f"{option.name} is not on the page"
-    said = option.field
-    first = option.default if said.first is None else said.first
-    asked: dict[str, Any] = {"label": _(said.label), "min_width": 220}
-    asked |= {"info": _(said.info)} if said.info else {}
+    field = option.field
+    first = option.default if field.first is None else field.first
+    asked: dict[str, Any] = {"label": _(field.label), "min_width": 220}
+    asked |= {"info": _(field.info)} if field.info else {}
     if option.kind is bool:
         return kind or gr.Checkbox, asked | {"value": bool(first)}
     if option.kind in (int, float) and not option.many and kind is not gr.Dropdown:
-        asked |= {"value": first, "minimum": _least(option), "step": said.step or 1}
-        if said.most is not None:
-            return kind or gr.Slider, asked | {"maximum": said.most, "min_width": 280}
+        asked |= {"value": first, "minimum": _least(option), "step": field.step or 1}
+        if field.most is not None:
+            return kind or gr.Slider, asked | {"maximum": field.most, "min_width": 280}
         whole = {"precision": 0} if option.kind is int else {}
         return kind or gr.Number, asked | whole | {"min_width": 160}
     if option.many and not option.alone:

@@ -23,12 +23,12 @@ QUIET: dict[str, Any] = {**UNSHOWN, "api_visibility": "private"}
 FREE: dict[str, Any] = {**QUIET, "concurrency_limit": None}  # the default runs one at a time
 
 _LOST = N_(  # visitors need no paths; the log has them
-    "This arena's database was moved, deleted or exchanged, so that no vote can be stored at the "
-    "moment. What was stored before is safe. Please tell whoever runs the arena."
+    "This arena's database was moved, deleted or exchanged. No vote can be stored at the "
+    "moment. Earlier votes are safe. Please tell the operator."
 )
 _ILL = N_(
-    "This arena's database cannot be read or written at the moment, so nothing was stored. Please "
-    "try again in a minute, and tell whoever runs the arena."
+    "This arena's database cannot be read or written at the moment, so nothing was stored. "
+    "Please try again in a minute, and tell the operator."
 )
 
 

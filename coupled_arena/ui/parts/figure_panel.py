@@ -32,7 +32,7 @@ def figure_rows(prefix: str, rows: Sequence[Sequence[Figure]]) -> dict[Figure, g
     return plots
 
 
-def figure_panel(prefix: str, figure: Figure, *, opening: bool = False) -> gr.Plot:
+def figure_panel(prefix: str, figure: Figure, *, first: bool = False) -> gr.Plot:
     """Lay out an empty figure inside the current Blocks and return it.
 
     Parameters
@@ -40,11 +40,11 @@ def figure_panel(prefix: str, figure: Figure, *, opening: bool = False) -> gr.Pl
     prefix : str
         The figure's id is this, a hyphen, and its name.
     figure : Figure
-    opening : bool
+    first : bool
         Whether a tab opens with it, so that its place is kept until it is drawn.
     """
     elem_id = f"{prefix}-{figure.slug}"
-    classes = ["figure", *(["opening"] if opening else [])]
+    classes = ["figure", *(["opening"] if first else [])]
     plot = gr.Plot(show_label=False, elem_id=elem_id, elem_classes=classes)
     buttons = "".join(
         f'<button type="button" data-kind="{kind}" aria-label="'

@@ -1,4 +1,4 @@
-"""Why the answers of a turn part, asked for by a panel's script (``assets/parting.js``)."""
+"""The first divergence of a turn's answers, on request of ``assets/first_divergence.js``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import gradio as gr
 
-from coupled_arena.battles.redecode import Redecoder
+from coupled_arena.battles.replay import Redecoder
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.language import _
 from coupled_arena.core.records import Battle
@@ -18,14 +18,14 @@ from coupled_arena.views.tables.first_divergence import divergence_view
 _LONGEST = 300  # characters of a message
 
 
-async def parted(
-    again: Redecoder | None, owner: str, find: Callable[[], Battle], event: gr.EventData
+async def divergence_reason(
+    redecoder: Redecoder | None, owner: str, find: Callable[[], Battle], event: gr.EventData
 ) -> dict[str, Any]:
     """Return why answers parted, or why that cannot be said, and which question of the page it was.
 
     Parameters
     ----------
-    again : Redecoder or None
+    redecoder : Redecoder or None
         None where no models are.
     owner : str
         The visitor.
@@ -36,20 +36,20 @@ async def parted(
     """
     number = sent(event, "number")
     try:
-        reason = await _reason(again, owner, await asyncio.to_thread(find), sent(event, "turn"))
+        reason = await _reason(redecoder, owner, await asyncio.to_thread(find), sent(event, "turn"))
     except ArenaError as error:
         reason = _only(words_of(error)[:_LONGEST])
     return {"reason": reason | {"number": number if isinstance(number, int) else 0}}
 
 
 async def _reason(
-    again: Redecoder | None, owner: str, battle: Battle, turn: object
+    redecoder: Redecoder | None, owner: str, battle: Battle, turn: object
 ) -> dict[str, Any]:
-    if again is None:
+    if redecoder is None:
         text = _("No models are loaded here: run {command} where they are.")
         return _only(text.format(command=f"coupled-arena explain {battle.id}"))
     known = turn if isinstance(turn, int) and 0 <= turn < len(battle.prompts) else -1
-    return divergence_view(await again.explain(owner, battle, known))
+    return divergence_view(await redecoder.explain(owner, battle, known))
 
 
 def _only(words: str) -> dict[str, Any]:

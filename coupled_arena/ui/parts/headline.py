@@ -26,7 +26,7 @@ NO_VERDICTS = N_(
 _WAITING = '<p class="headline waiting">{}</p>'
 
 
-def verdict(elem_id: str) -> gr.HTML:
+def headline_place(elem_id: str) -> gr.HTML:
     """Lay out the place of the sentence inside the current Blocks: as tall before it is known."""
     return gr.HTML(
         waiting(_("Counting …")),
@@ -41,7 +41,7 @@ def waiting(sentence: str) -> str:
     return _WAITING.format(escape(sentence))
 
 
-def said(sentence: str) -> str:
+def headline(sentence: str) -> str:
     """Return a sentence as the value of that place."""
     return paragraph(sentence, "headline")
 
@@ -67,8 +67,8 @@ Updates = dict[Any, Any]  # component: its value, as Gradio's handlers return th
 _LOOK = 0.3  # seconds; what is sooner over needs no words
 
 
-def told(
-    compute: Callable[[Track], Updates], place: gr.HTML, say: Callable[[float], str]
+def with_progress(
+    compute: Callable[[Track], Updates], place: gr.HTML, sentence_of: Callable[[float], str]
 ) -> Iterator[Updates]:
     """Compute in another thread; yield what there is to say meanwhile, then the result.
 
@@ -78,7 +78,7 @@ def told(
         Is handed what it goes through its steps with.
     place : gr.HTML
         Where a tab has its sentence.
-    say : callable
+    sentence_of : callable
         Is handed the share of the steps that have been taken.
     """
     share = 0.0
@@ -92,12 +92,14 @@ def told(
     with ThreadPoolExecutor(1) as pool:
         result = pool.submit(compute, track)
         while not wait([result], _LOOK).done:
-            yield {place: waiting(say(share))}
+            yield {place: waiting(sentence_of(share))}
         yield result.result()
 
 
-def telling(
-    compute: Callable[[Updates, Track], Updates], place: gr.HTML, say: Callable[[float], str]
+def progress_handler(
+    compute: Callable[[Updates, Track], Updates],
+    place: gr.HTML,
+    sentence_of: Callable[[float], str],
 ) -> Callable[[Updates], Iterator[Updates]]:
     """Return a handler that does the same for what somebody asks for, which may be refused.
 
@@ -106,13 +108,13 @@ def telling(
     """
 
     def handle(values: Updates) -> Iterator[Updates]:
-        spoken = False
+        shown = False
         try:
-            for update in told(partial(compute, values), place, say):
+            for update in with_progress(partial(compute, values), place, sentence_of):
                 yield update
-                spoken = True
+                shown = True
         except gr.Error:
-            if spoken:
+            if shown:
                 yield {place: values[place]}
             raise
 

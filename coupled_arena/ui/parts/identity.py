@@ -36,7 +36,7 @@ def script(name: str) -> str:
 def translated_texts() -> str:
     """Return the script that gives the others their texts; it comes before them."""
     texts = json.dumps(script_texts()).replace("<", "\\u003c")  # no text ends the script
-    code = resource("assets/say.js").read_text(encoding="utf-8")
+    code = resource("assets/translations.js").read_text(encoding="utf-8")
     known = f"const LANGUAGE = {json.dumps(language())}; const TRANSLATED = {texts};"
     return f"<script>(() => {{ {known}\n{code}}})();</script>"
 

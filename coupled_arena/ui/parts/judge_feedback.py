@@ -23,11 +23,11 @@ from coupled_arena.views.words.agreement import NO_JUDGE, own_agreement_words
 _RECONNECT = 2000  # milliseconds until a page whose connection broke makes another
 
 
-def beside(
-    judged: JudgedRounds | None, view: RoundView, round_id: str, request: gr.Request
+def judge_view(
+    feedback: JudgedRounds | None, view: RoundView, round_id: str, request: gr.Request
 ) -> dict[str, Any]:
     """Return what a page is told of the judge with a round: who, and where to hear what it says."""
-    if judged is None:
+    if feedback is None:
         return {"judge": {"none": _(NO_JUDGE)}}
     path = f"/judged/{round_id}/{'deciding' if view.judging else 'verdicts'}"
     if not has_cookie(request.cookies):  # Gradio's own requests name the session like this
@@ -35,24 +35,24 @@ def beside(
     revealed = view.reveal is not None and view.reveal.source is not Source.IDENTICAL
     return {
         "judge": {
-            "name": judged.judge,
-            "decides": judged.decisions is not None and not view.stored,
+            "name": feedback.judge,
+            "decides": feedback.decisions is not None and not view.stored,
             "events": path if view.judging or revealed else None,
         }
     }
 
 
 def decide(
-    judged: JudgedRounds | None, round_id: str | None, request: gr.Request, event: gr.EventData
+    feedback: JudgedRounds | None, round_id: str | None, request: gr.Request, event: gr.EventData
 ) -> None:
     """Let the judge decide a round, or call that off."""
     begin = (event._data or {}).get("begin") is True
-    if judged:
+    if feedback:
         with user_errors():
-            judged.decide(visitor(request), round_id or "", begin=begin)
+            feedback.decide(visitor(request), round_id or "", begin=begin)
 
 
-def judgement_stream(judged: JudgedRounds) -> APIRouter:
+def judgement_stream(feedback: JudgedRounds) -> APIRouter:
     """Return the route under which pages hear what the judge says of a round."""
     router = APIRouter()
 
@@ -60,7 +60,7 @@ def judgement_stream(judged: JudgedRounds) -> APIRouter:
         """Return who asks; no round that is not theirs is there."""
         owner = name_of(request, session_hash)
         try:
-            judged.check(owner, round_id)
+            feedback.check(owner, round_id)
         except ArenaError:
             raise HTTPException(404) from None
         return owner
@@ -69,7 +69,7 @@ def judgement_stream(judged: JudgedRounds) -> APIRouter:
     async def deciding(
         round_id: str, owner: str = Depends(visitor_of)
     ) -> AsyncIterator[ServerSentEvent]:
-        async with aclosing(judged.watch_deciding(owner, round_id)) as judgements:
+        async with aclosing(feedback.watch_deciding(owner, round_id)) as judgements:
             async for answered in judgements:
                 yield ServerSentEvent(data={"answered": answered}, retry=_RECONNECT)
         yield ServerSentEvent(data={"look": True}, event="end")  # whatever came of it
@@ -78,7 +78,7 @@ def judgement_stream(judged: JudgedRounds) -> APIRouter:
     async def verdicts(
         round_id: str, owner: str = Depends(visitor_of)
     ) -> AsyncIterator[ServerSentEvent]:
-        async with aclosing(judged.watch(owner, round_id)) as judgements:
+        async with aclosing(feedback.watch(owner, round_id)) as judgements:
             async for judgement in judgements:
                 data = {"judgement": plain_judgement(judgement)}
                 yield ServerSentEvent(data=data, retry=_RECONNECT)

@@ -11,7 +11,7 @@ from typing import Any
 import gradio as gr
 from markupsafe import Markup
 
-from coupled_arena.battles.judge_runs.live import LiveJudge
+from coupled_arena.battles.judge_runs.request import LiveJudge
 from coupled_arena.core.language import _, ngettext
 from coupled_arena.generation.running import Worker
 from coupled_arena.store.transfer.backup import Backup
@@ -25,15 +25,15 @@ class Notice:
 
     Parameters
     ----------
-    says : callable
+    words_of : callable
         Returns what is amiss, empty while all is well.
     elem_id : str
     seconds : float
         Between looks.
     """
 
-    def __init__(self, says: Callable[[], str], elem_id: str, seconds: float) -> None:
-        self._says = says
+    def __init__(self, words_of: Callable[[], str], elem_id: str, seconds: float) -> None:
+        self._words_of = words_of
         self._elem_id = elem_id
         self._seconds = seconds
 
@@ -48,7 +48,7 @@ class Notice:
         return (words, words) if words != shown else (gr.skip(), gr.skip())
 
     def _words(self) -> str:
-        words = self._says()
+        words = self._words_of()
         return paragraph(words, "hint") if words else ""
 
 
@@ -105,17 +105,17 @@ def _backup_line(age: float | None, *, waits: bool) -> str:
     if age is None:
         if waits:
             return _(
-                "There is no backup of this database yet; it cannot be sent at the moment, and is "
-                "tried again."
+                "There is no backup of this database yet. It cannot be sent at the moment; "
+                "the next attempt follows."
             )
         return _("There is no backup of this database yet.")
     if waits:
         text = _(
-            "The backup has all that was stored until {ago}; it cannot be sent at the moment, and "
-            "is tried again."
+            "The backup has all data until {ago}. It cannot be sent at the moment; the next "
+            "attempt follows."
         )
     else:
-        text = _("The backup has all that was stored until {ago}.")
+        text = _("The backup has all data until {ago}.")
     return text.format(ago=_ago(age))
 
 
@@ -141,7 +141,7 @@ def judge_notice(judge: LiveJudge) -> Notice:
         if judge.answering:
             return ""
         return _(
-            "The judge {judge} does not answer at the moment. Votes count as ever; its "
+            "The judge {judge} does not answer at the moment. Votes count as usual, and its "
             "verdicts will follow."
         ).format(judge=judge.name)
 

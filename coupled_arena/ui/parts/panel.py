@@ -96,5 +96,6 @@ def panel(name: str, *scripts: str, value: dict[str, Any] | None = None) -> gr.H
 
 def comparison_panel(value: dict[str, Any] | None = None) -> gr.HTML:
     """Return the panel that draws named answers side by side."""
-    scripts = "patch", "remembered", "reading", "tables", "parting", "judged", "compare"
+    scripts = "patch", "remembered", "reading", "tables"
+    scripts += "first_divergence", "judgement", "compare"
     return panel("comparison", *scripts, value=value)

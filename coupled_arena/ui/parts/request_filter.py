@@ -123,7 +123,7 @@ class RequestFilter:
             status = 413 if body is None else 422
             await self._refuse(status, wrong)(scope, receive, send)
             return
-        await self._app(scope, _again(body, receive), send)
+        await self._app(scope, _replayed(body, receive), send)
 
     def _refuse(self, status: int, why: str) -> JSONResponse:
         self._refused[status] += 1
@@ -208,7 +208,7 @@ async def _body(headers: Headers, receive: Receive) -> bytes | None:
     return None if len(body) > _LARGEST else bytes(body)
 
 
-def _again(body: bytes, receive: Receive) -> Callable[[], Any]:
+def _replayed(body: bytes, receive: Receive) -> Callable[[], Any]:
     """Return a channel that has a body once more, then what comes after it."""
     given = False
 

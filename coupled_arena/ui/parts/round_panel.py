@@ -20,7 +20,7 @@ from coupled_arena.views.own_votes import criterion_words, standing_view
 
 _SCRIPTS = (
     *("patch", "remembered", "reading", "follow", "ballot", "recorded", "rationale", "keys"),
-    *("bar", "tables", "parting", "standing", "judged", "judging", "round"),
+    *("bar", "tables", "first_divergence", "judgement", "judging", "round"),
 )
 
 
@@ -82,14 +82,14 @@ def show(
     resumed : bool
         The round was on show before the page was loaded: nobody has just asked for it.
     """
-    said: dict[str, Any] = {"events": events if view.running else None, "resumed": resumed}
+    added: dict[str, Any] = {"events": events if view.running else None, "resumed": resumed}
     vote = view.recorded or view.reveal
     if vote and vote.vote:  # a judge has decided where there is none
         words = criterion_words(vote.ranks, both_bad=vote.both_bad)
-        said |= {"criteria": list(words.items()), "longest": LONGEST_COMMENT}
+        added |= {"criteria": list(words.items()), "longest": LONGEST_COMMENT}
     if view.reveal and store:
-        said["standings"] = list(map(standing_view, pair_standings(store, view.reveal.models)))
-    return asdict(view) | said
+        added["standings"] = list(map(standing_view, pair_standings(store, view.reveal.models)))
+    return asdict(view) | added
 
 
 def cast(

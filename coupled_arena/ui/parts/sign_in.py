@@ -28,7 +28,7 @@ _AT_ONCE = 2  # passwords that are checked: each takes a moment and 16 MB
 _LARGEST = 1 << 12  # bytes of a form
 _OPEN = frozenset({"/healthz", "/metrics", "/favicon.ico"})  # the second asks for a token itself
 _HUB = frozenset({"/login/huggingface", "/login/callback", "/logout"})
-_WRONG = N_("This name and this password do not belong together.")
+_WRONG = N_("The name or the password is wrong.")
 _PAGE = Markup("""<!doctype html>
 <html lang="{language}"><head><meta charset="utf-8"><title>{title}</title>
 <meta name="viewport" content="width=device-width">
@@ -43,7 +43,7 @@ try {{
 }} catch {{ /* a browser may forbid it */ }}
 </script></body></html>""")
 # What `assets/connection.js` keeps is there once somebody is signed in.
-_KEPT = N_("You are not signed in any more. Sign in, and the page has what you wrote.")
+_KEPT = N_("You are not signed in any more. Sign in: the page then has your text.")
 _FORM = Markup("""<form method="post" action="login">
 <label>{name} <input name="name" autocomplete="username" required autofocus></label>
 <label>{password} <input name="password" type="password" autocomplete="current-password" required>

@@ -45,7 +45,7 @@ _TOO_LARGE = N_(
     "A file has at most {n} MB here. The command line reads larger ones from your disk."
 )
 _TOO_MANY = N_("Too many files were uploaded from your address. Try again in {n} minutes.")
-_NO_ROOM = N_("The disk of the server has no room for files. Its operator has to make some.")
+_NO_ROOM = N_("The disk of the server has no room for files. Its operator must free some space.")
 _NO_FILE = N_("This is no file of the page.")
 
 
@@ -116,8 +116,8 @@ class Uploads:
         """Count an upload before it comes."""
         if _is_from_elsewhere(request):
             raise _Refused(403, _(_ELSEWHERE))
-        told = request.headers.get("content-length", "")
-        size = int(told) if told.isdecimal() and len(told) < 20 else LARGEST
+        length = request.headers.get("content-length", "")
+        size = int(length) if length.isdecimal() and len(length) < 20 else LARGEST
         if size > LARGEST + _AROUND:
             raise _Refused(413, _(_TOO_LARGE).format(n=LARGEST // 1_000_000))
         size, address, now = max(size, _SMALLEST), address_of(request), self._clock()

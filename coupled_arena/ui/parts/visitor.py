@@ -70,12 +70,12 @@ class UnnamedProxy:
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._told = False
+        self._warned = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request."""
-        if not self._told and scope["type"] == "http" and _is_forwarded(HTTPConnection(scope)):
-            self._told = True
+        if not self._warned and scope["type"] == "http" and _is_forwarded(HTTPConnection(scope)):
+            self._warned = True
             _log.warning(
                 "A proxy speaks for visitors, and `proxies` of [limits] names none: all who come "
                 "through it count as one address."
@@ -97,11 +97,11 @@ LINK = "annotator"  # what a link's query string calls its token
 _YEAR = 365 * 24 * 3600
 _VALID = re.compile(r"[0-9a-f]{32}")
 _TOKEN = re.compile(r"[0-9a-f]{40}")  # no other cookie of ours is as long
-_NOT_VALID = N_("This link is not valid (any more). Ask whoever sent it for a new one.")
+_NOT_VALID = N_("This link is not valid (any more). Ask its sender for a new one.")
 _GO_ON = N_(
-    "This link is not valid (any more). Ask whoever sent it for a new one, or "
-    '<a href="./">go on without it</a>: your votes then count as those of somebody new, unless '
-    "the page says who you are."
+    'This link is not valid (any more). Ask its sender for a new one, or <a href="./">go on '
+    "without it</a>. Your votes then count as those of a new voter, unless the page shows "
+    "your name."
 )
 _REFUSED = """<!doctype html>
 <html lang="{language}"><meta name="viewport" content="width=device-width">

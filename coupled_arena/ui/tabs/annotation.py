@@ -14,7 +14,7 @@ from coupled_arena.battles.limits import Limits, Origins
 from coupled_arena.core.language import N_, _, ngettext
 from coupled_arena.store.work_queues.battles import Progress
 from coupled_arena.ui.parts.events import FREE, user_errors
-from coupled_arena.ui.parts.judge_feedback import beside
+from coupled_arena.ui.parts.judge_feedback import judge_view
 from coupled_arena.ui.parts.round_panel import cast, confirm, explain, round_panel, show, undo
 from coupled_arena.ui.parts.visitor import address_of, visitor
 from coupled_arena.views.markup import joined, paragraph
@@ -86,7 +86,7 @@ class AnnotationTab:
             progress = self._annotation.progress(owner)
             if round_id:
                 view = self._annotation.view(owner, round_id)
-                view = show(view) | beside(self._judged, view, round_id, request)
+                view = show(view) | judge_view(self._judged, view, round_id, request)
                 return round_id, view, gr.Button(visible=False), progress_bar(progress)
         skipped = self._annotation.skipped(owner)
         again = gr.Button(_("Show the skipped ones again"), visible=skipped > 0)
@@ -150,7 +150,7 @@ class AnnotationTab:
         self, view: RoundView, round_id: str, request: gr.Request, **told: Any
     ) -> dict[str, Any]:
         panel = show(view, self._annotation.store, **told)
-        return panel | beside(self._judged, view, round_id, request)
+        return panel | judge_view(self._judged, view, round_id, request)
 
     def _changed(self, view: RoundView, round_id: str, request: gr.Request) -> tuple[Any, ...]:
         panel = self._show(view, round_id, request)

@@ -28,7 +28,14 @@ from coupled_arena.store.tables import scores
 from coupled_arena.ui.parts.choices import IS_DARK, Fields
 from coupled_arena.ui.parts.events import FREE, QUIET, user_errors
 from coupled_arena.ui.parts.figure_panel import drawn, figure_panel, figure_rows
-from coupled_arena.ui.parts.headline import NO_VERDICTS, hidden, how, said, telling, verdict
+from coupled_arena.ui.parts.headline import (
+    NO_VERDICTS,
+    headline,
+    headline_place,
+    hidden,
+    how,
+    progress_handler,
+)
 from coupled_arena.views.addresses import audit_addresses
 from coupled_arena.views.figures import registry
 from coupled_arena.views.figures.drawing import audit_drawings
@@ -42,10 +49,9 @@ from coupled_arena.views.words.style import judge_style_warnings, judge_style_wo
 
 _TITLE = N_("Audit")
 _PLANNER = N_(
-    "## How many more votes\n"
-    "What an interval of a given width takes, or two models that the leaderboard is to separate "
-    "with a given probability at their present distance, if more votes and verdicts are like those "
-    "there are. The leaderboard keeps ties, whatever is chosen above."
+    "## How many more votes\nChoose a width of the interval, or two models that the "
+    "leaderboard should separate at their present distance. The plan assumes that further "
+    "votes and verdicts are like those here. The leaderboard always keeps ties."
 )
 _LAYOUT = ((registry.BIAS, registry.AGREEMENT), (registry.JUDGE_WIN_RATES,))
 
@@ -73,13 +79,13 @@ class AuditTab:
         """Lay out the tab inside the current Blocks."""
         self._fields = Fields(audit_of, "audit")
         self._dark = gr.Checkbox(visible=False)
-        self._said = verdict("audit-said")
-        with gr.Column(elem_classes=["opening"]) as self._opening:
-            opened = figure_panel("audit", registry.EFFICIENCY, opening=True)
+        self._headline = headline_place("audit-said")
+        with gr.Column(elem_classes=["opening"]) as self._first_figure:
+            first = figure_panel("audit", registry.EFFICIENCY, first=True)
         self._build_controls()
         with gr.Column(visible=False) as self._body:
             self._findings = gr.HTML(elem_id="audit-findings", apply_default_css=False)
-            self._plots = {registry.EFFICIENCY: opened, **figure_rows("audit", _LAYOUT)}
+            self._plots = {registry.EFFICIENCY: first, **figure_rows("audit", _LAYOUT)}
             self._table = gr.HTML(elem_id="audit-table", apply_default_css=False)
             with gr.Accordion(_("Differences between neighbours"), open=False):
                 self._leads = gr.HTML(elem_id="audit-leads", apply_default_css=False)
@@ -96,15 +102,24 @@ class AuditTab:
                 )
         truth = self._fields["truth"]
         changed = self._fields.changes("truth")
-        wiring: dict[str, Any] = {"inputs": {self._said, *self._inputs}, "outputs": self._outputs}
-        gr.on(changed, self._telling(self._refresh), **wiring, trigger_mode="always_last", **FREE)
-        truth.input(self._telling(self._turn), **wiring, **FREE)
+        wiring: dict[str, Any] = {
+            "inputs": {self._headline, *self._inputs},
+            "outputs": self._outputs,
+        }
+        gr.on(
+            changed,
+            self._with_progress(self._refresh),
+            **wiring,
+            trigger_mode="always_last",
+            **FREE,
+        )
+        truth.input(self._with_progress(self._turn), **wiring, **FREE)
 
     def read_when_shown(self, page: gr.Blocks, tabs: gr.Tabs) -> None:
         """Read the store whenever the tab is selected."""
         page.load(None, None, self._dark, js=IS_DARK, **QUIET)
         offered = [self._fields[name] for name in ("truth", "metric", "category", "language")]
-        inputs = {self._said, *self._inputs}
+        inputs = {self._headline, *self._inputs}
         tabs.select(self._show, inputs, [*self._outputs, self._truths, *offered], **FREE)
 
     def _build_controls(self) -> None:
@@ -126,21 +141,21 @@ class AuditTab:
 
     @property
     def _outputs(self) -> list[Any]:
-        shown = [self._said, self._opening, self._findings, self._body]
+        shown = [self._headline, self._first_figure, self._findings, self._body]
         shown += [*self._plots.values(), self._table, self._leads, *self._style.outputs]
         asked = [self._planner, *self._asked.models, self._plan]
         of_votes = [self._fields[name] for name in ("judge", "ties", "control")]
         return [*shown, *of_votes, *asked]
 
-    def _telling(self, compute: Callable[..., dict[Any, Any]]) -> Callable[..., Any]:
+    def _with_progress(self, compute: Callable[..., dict[Any, Any]]) -> Callable[..., Any]:
         """Return a handler that says that it counts, if that takes longer than a moment."""
-        return telling(lambda values, _track: compute(values), self._said, _counting)
+        return progress_handler(lambda values, _track: compute(values), self._headline, _counting)
 
     def _show(self, values: dict[Any, Any], event: gr.SelectData) -> Iterator[dict[Any, Any]]:
         if event.value == _(_TITLE):
-            yield from self._telling(self._opened)(values)
+            yield from self._with_progress(self._opened)(values)
         else:
-            yield {self._said: gr.skip()}
+            yield {self._headline: gr.skip()}
 
     def _opened(self, values: dict[Any, Any]) -> dict[Any, Any]:
         with user_errors(), self._store.cursor() as cursor:
@@ -160,14 +175,18 @@ class AuditTab:
                 fields[name]: fields.offering(name, there, values[fields[name]])
                 for name, there in prompts.items()
             },
-            **self._judged({**values, fields["truth"]: truth, metric: chosen}, known[Truth(truth)]),
+            **self._judge_choices(
+                {**values, fields["truth"]: truth, metric: chosen}, known[Truth(truth)]
+            ),
         }
 
     def _turn(self, values: dict[Any, Any]) -> dict[Any, Any]:
         with user_errors(), self._store.cursor() as cursor:
-            return self._judged(values, self._judges(cursor)[Truth(values[self._fields["truth"]])])
+            return self._judge_choices(
+                values, self._judges(cursor)[Truth(values[self._fields["truth"]])]
+            )
 
-    def _judged(self, values: dict[Any, Any], judges: list[str]) -> dict[Any, Any]:
+    def _judge_choices(self, values: dict[Any, Any], judges: list[str]) -> dict[Any, Any]:
         """Offer judges, and show one of them."""
         fields = self._fields
         voted = Truth(values[fields["truth"]]) is Truth.VOTES
@@ -189,12 +208,15 @@ class AuditTab:
 
     def _refresh(self, values: dict[Any, Any]) -> dict[Any, Any]:
         if not values[self._fields["judge"]]:
-            return {self._said: _(NO_VERDICTS), **hidden(self._opening, self._body)}
+            return {self._headline: _(NO_VERDICTS), **hidden(self._first_figure, self._body)}
         with user_errors():
             choice = self._read(values)
             found = audit(self._estimates(choice), choice.asked["alpha"])
             if not found.comparisons:
-                return {self._said: said(audit_verdict(found)), **hidden(self._opening, self._body)}
+                return {
+                    self._headline: headline(audit_verdict(found)),
+                    **hidden(self._first_figure, self._body),
+                }
             return self._drawn(found, choice, values)
 
     def _drawn(self, found: Audit, choice: AuditChoice, values: dict[Any, Any]) -> dict[Any, Any]:
@@ -202,8 +224,8 @@ class AuditTab:
         offered, asked = self._asked.offered(models, values)
         voted = choice.asked["truth"] is Truth.VOTES
         return {
-            self._said: said(audit_verdict(found)),
-            self._opening: gr.Column(visible=True),
+            self._headline: headline(audit_verdict(found)),
+            self._first_figure: gr.Column(visible=True),
             self._findings: audit_details(found),
             self._body: gr.Column(visible=True),
             self._planner: gr.Column(visible=voted),

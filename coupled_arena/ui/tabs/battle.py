@@ -13,15 +13,15 @@ from coupled_arena.battles.arena import Arena
 from coupled_arena.battles.blind_view import RoundView
 from coupled_arena.battles.judge_feedback import JudgedRounds
 from coupled_arena.battles.limits import Limits, Origins
-from coupled_arena.battles.redecode import Redecoder
+from coupled_arena.battles.replay import Redecoder
 from coupled_arena.core.language import N_, _
 from coupled_arena.core.prompts import Library
 from coupled_arena.core.records import Battle, Prompt
 from coupled_arena.store.queries.battle_record import own_rounds
 from coupled_arena.ui.parts.answer_stream import events_path
 from coupled_arena.ui.parts.events import FREE, QUIET, sent, user_errors
-from coupled_arena.ui.parts.first_divergence import parted
-from coupled_arena.ui.parts.judge_feedback import beside, decide
+from coupled_arena.ui.parts.first_divergence import divergence_reason
+from coupled_arena.ui.parts.judge_feedback import decide, judge_view
 from coupled_arena.ui.parts.panel import panel as panel_of
 from coupled_arena.ui.parts.question_box import Reader, follow_up_row, question_row
 from coupled_arena.ui.parts.round_panel import cast, confirm, explain, round_panel, show, undo
@@ -45,9 +45,9 @@ class BattleTab:
     library : Library
     size : int
         How many models answer unless the visitor chooses otherwise.
-    again : Redecoder or None
+    redecoder : Redecoder or None
         Makes the draw again at which answers parted.
-    judged : JudgedRounds, optional
+    feedback : JudgedRounds, optional
         The judge, where there is one.
     limits : Limits, optional
         How much one may ask and vote; as much as one likes without them.
@@ -60,16 +60,16 @@ class BattleTab:
         arena: Arena,
         library: Library,
         size: int,
-        again: Redecoder | None,
-        judged: JudgedRounds | None = None,
+        redecoder: Redecoder | None,
+        feedback: JudgedRounds | None = None,
         limits: Limits | None = None,
         origins: Origins | None = None,
     ) -> None:
         self._arena = arena
         self._limits = limits or Limits()
         self._counted = self._limits, origins
-        self._explaining = again
-        self._judged = judged
+        self._redecoder = redecoder
+        self._feedback = feedback
         self._library = library
         self._most = min(4, len(arena.models))
         self._size = size
@@ -93,7 +93,7 @@ class BattleTab:
         page.load(self._resume, None, shown, queue=False, **QUIET)
         # Where one is lost on its way, the next must not wait for it.
         looked = panel.look(self._look, round_id, shown, trigger_mode="multiple", **FREE)
-        again = panel.again(self._again, [round_id, size], shown, **FREE)
+        repeated = panel.again(self._repeat, [round_id, size], shown, **FREE)
         following = panel.next(self._next, [category, size], shown, **FREE)
         continued = gr.on(
             [send.click, more.submit],
@@ -107,7 +107,7 @@ class BattleTab:
             self._start,
             size,
             [*shown, category, starters],
-            cancels=[looked, again, following, continued],
+            cancels=[looked, repeated, following, continued],
             **FREE,
         )
         gr.on(
@@ -115,7 +115,7 @@ class BattleTab:
             self._ask,
             [question, size],
             shown,
-            cancels=[looked, again, following, continued, started],
+            cancels=[looked, repeated, following, continued, started],
             **FREE,
         )
         panel.stop(self._stop, round_id, None, **FREE)
@@ -186,7 +186,7 @@ class BattleTab:
             text = random.choice(self._texts(category))
             return await self._asked(self._library.identify(text), size, request)
 
-    async def _again(self, round_id: str, size: int, request: gr.Request) -> Shown:
+    async def _repeat(self, round_id: str, size: int, request: gr.Request) -> Shown:
         with user_errors():
             view = self._arena.view(visitor(request), round_id or "")
             prompt = self._library.identify(view.turns[0].prompt)
@@ -244,10 +244,10 @@ class BattleTab:
         """Say why answers parted, or why that cannot be said."""
         owner = visitor(request)
 
-        def told() -> Battle:
+        def revealed() -> Battle:
             return self._arena.revealed_battle(owner, round_id or "")
 
-        return await parted(self._explaining, owner, told, event)
+        return await divergence_reason(self._redecoder, owner, revealed, event)
 
     def _vote(self, round_id: str, request: gr.Request, event: gr.EventData) -> tuple[Any, ...]:
         view = cast(self._arena, round_id, request, event, *self._counted)
@@ -268,17 +268,17 @@ class BattleTab:
     ) -> tuple[Any, ...]:
         with user_errors():
             await self._arena.look(visitor(request), round_id or "")  # what is over is stored
-        await asyncio.to_thread(decide, self._judged, round_id, request, event)
+        await asyncio.to_thread(decide, self._feedback, round_id, request, event)
         return self._changed(self._arena.view(visitor(request), round_id), round_id, request)
 
     def _changed(self, view: RoundView, round_id: str, request: gr.Request) -> tuple[Any, ...]:
         return self._show(view, round_id, request), gr.Row(visible=_may_continue(view))
 
     def _show(
-        self, view: RoundView, round_id: str, request: gr.Request, **told: Any
+        self, view: RoundView, round_id: str, request: gr.Request, **options: Any
     ) -> dict[str, Any]:
-        panel = show(view, self._arena.store, **told)
-        return panel | beside(self._judged, view, round_id, request)
+        panel = show(view, self._arena.store, **options)
+        return panel | judge_view(self._feedback, view, round_id, request)
 
 
 def _may_continue(view: RoundView) -> bool:

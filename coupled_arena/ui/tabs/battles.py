@@ -9,7 +9,7 @@ import gradio as gr
 
 from coupled_arena.analysis.battles import read_battle, read_battles
 from coupled_arena.analysis.leaderboard.one_model import LiveModels
-from coupled_arena.battles.redecode import Redecoder
+from coupled_arena.battles.replay import Redecoder
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.language import N_, _
 from coupled_arena.core.records import Battle, Mode
@@ -19,7 +19,7 @@ from coupled_arena.store.queries.battle_conditions import Hidden
 from coupled_arena.store.queries.battle_search import Agreement, BattleFilter, Ending, Rater
 from coupled_arena.store.tables import scores
 from coupled_arena.ui.parts.events import FREE, sent
-from coupled_arena.ui.parts.first_divergence import parted
+from coupled_arena.ui.parts.first_divergence import divergence_reason
 from coupled_arena.ui.parts.panel import panel
 from coupled_arena.ui.parts.visitor import visitor
 from coupled_arena.views.addresses import Address, read_address
@@ -28,7 +28,7 @@ from coupled_arena.views.model_pages import model_page
 from coupled_arena.views.words.first_divergence import replay_words
 
 _LONGEST = 300  # characters of a message
-_SCRIPTS = "patch", "remembered", "reading", "tables", "parting", "model", "battles"
+_SCRIPTS = "patch", "remembered", "reading", "tables", "first_divergence", "model", "battles"
 _SOME = 5  # battles of a model's page
 _NO_MODELS = N_("No models are loaded here: run the command above where they are.")
 _WORDS = {Rater.PEOPLE: N_("people"), Rater.JUDGE: N_("the judge")}
@@ -36,7 +36,7 @@ _ENDINGS = {
     Ending.TIE: N_("a tie"),
     Ending.BOTH_BAD: N_("both bad"),
     Ending.IDENTICAL: N_("equal replies, nobody was asked"),
-    Ending.EVEN: N_("no winner, for whatever reason"),
+    Ending.EVEN: N_("no winner, for any reason"),
     Ending.ASKED: N_("somebody was asked"),
 }
 _JUDGED = {
@@ -55,14 +55,14 @@ class BattlesTab:
     store : Store
     hidden : {"nothing", "rounds", "stored"}
         What is not shown, as in the Data tab.
-    again : Redecoder or None
+    redecoder : Redecoder or None
         Decodes a battle again; None where no models are.
     """
 
-    def __init__(self, store: Store, hidden: Hidden, again: Redecoder | None) -> None:
+    def __init__(self, store: Store, hidden: Hidden, redecoder: Redecoder | None) -> None:
         self._store = store
         self._hidden: Hidden = hidden
-        self._again = again
+        self._redecoder = redecoder
         self._models = LiveModels(store, hidden)
 
     def build(self) -> None:
@@ -93,16 +93,16 @@ class BattlesTab:
         query = _text(event, "query")
         try:
             battle = read_address(query).battle or ""
-            said = await self._said(battle, visitor(request))
-            return {"query": query, **self._battle(battle), "replayed": said}
+            sentence = await self._replayed(battle, visitor(request))
+            return {"query": query, **self._battle(battle), "replayed": sentence}
         except ArenaError as error:
             return {"query": query, "error": str(error)[:_LONGEST]}
 
-    async def _said(self, battle: str, reader: str) -> str:
-        if self._again is None:
+    async def _replayed(self, battle: str, reader: str) -> str:
+        if self._redecoder is None:
             return _(_NO_MODELS)
         try:
-            result = await self._again.replay(reader, self._opened(battle))
+            result = await self._redecoder.replay(reader, self._opened(battle))
         except ArenaError as error:
             return str(error)[:_LONGEST]
         return _("Decoded again: {said}.").format(said=replay_words(result))
@@ -110,7 +110,9 @@ class BattlesTab:
     async def _part(self, request: gr.Request, event: gr.EventData) -> dict[str, Any]:
         """Say why answers parted, or why that cannot be said."""
         battle = _text(event, "of")
-        return await parted(self._again, visitor(request), lambda: self._opened(battle), event)
+        return await divergence_reason(
+            self._redecoder, visitor(request), lambda: self._opened(battle), event
+        )
 
     def _opened(self, battle: str) -> Battle:
         return read_battle(self._store, battle, self._hidden).battle
@@ -142,7 +144,7 @@ class BattlesTab:
             _field("a", _("Model"), wanted.model, models),
             _field("b", _("Against"), wanted.other, models),
             _field("mode", _("Noise"), wanted.mode, modes),
-            _field("source", _("Whose word"), wanted.rater, _WORDS),
+            _field("source", _("Decided by"), wanted.rater, _WORDS),
             _field("winner", _("Winner"), wanted.winner, models),
             _field("judge", _("Judge"), wanted.judge, judges),
             _written("text", _("Words in question or answers"), wanted.text),

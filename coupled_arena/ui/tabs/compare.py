@@ -21,7 +21,7 @@ from coupled_arena.battles.compare import (
 from coupled_arena.battles.judge_feedback import Judgement, pair_feedback
 from coupled_arena.battles.judge_runs.request import Asked, JudgeOnRequest, matchups_of
 from coupled_arena.battles.limits import Limits
-from coupled_arena.battles.redecode import Redecoder
+from coupled_arena.battles.replay import Redecoder
 from coupled_arena.battles.viewers import CADENCE
 from coupled_arena.core.errors import BattleError
 from coupled_arena.core.language import N_, _
@@ -29,7 +29,7 @@ from coupled_arena.core.records import Battle, Mode, Sampling, new_id, seed_to_h
 from coupled_arena.generation.running import Running, Worker
 from coupled_arena.generation.turns import Models
 from coupled_arena.ui.parts.events import FREE, sent, user_errors
-from coupled_arena.ui.parts.first_divergence import parted
+from coupled_arena.ui.parts.first_divergence import divergence_reason
 from coupled_arena.ui.parts.judge_feedback import plain_judgement
 from coupled_arena.ui.parts.panel import comparison_panel
 from coupled_arena.ui.parts.question_box import Reader
@@ -37,10 +37,10 @@ from coupled_arena.ui.parts.visitor import address_of, visitor
 from coupled_arena.views.words.agreement import NO_JUDGE
 
 _INTRO = N_(
-    "See what coupling does: with one noise stream, answers part ways only where the models "
+    "See coupling at work: with one noise stream, answers diverge only where the models "
     "disagree. The common beginning is dimmed; the first difference is marked."
 )
-_GONE = N_("This comparison is not known here any more: compare again.")
+_GONE = N_("The server has dropped this comparison: compare again.")
 
 
 @dataclass(frozen=True)
@@ -60,13 +60,13 @@ class CompareTab:
     models : mapping of str to LanguageModel
     worker : Worker
     sampling : Sampling
-    again : Redecoder or None
+    redecoder : Redecoder or None
         Makes the draw again at which answers parted.
     judge : JudgeOnRequest, optional
         Says which answer is better, at a click.
     limits : Limits, optional
         How much one may ask, comparisons and battles together; no limits without them.
-    judged : bool
+    has_judge : bool
         There is a judge, whether or not visitors may ask it.
     check_named : callable, optional
         Refuses, of a visitor and a text, what would tell who is who in a round; see `Arena`.
@@ -77,20 +77,22 @@ class CompareTab:
         models: Models,
         worker: Worker,
         sampling: Sampling,
-        again: Redecoder | None,
+        redecoder: Redecoder | None,
         judge: JudgeOnRequest | None = None,
         limits: Limits | None = None,
         *,
-        judged: bool = False,
+        has_judge: bool = False,
         check_named: Callable[[str, str], None] = lambda owner, text: None,  # noqa: ARG005
     ) -> None:
         self._models = models
         self._judge = judge
-        self._beside = {"name": judge.name} if judge else None if judged else {"none": _(NO_JUDGE)}
+        self._judge_view = (
+            {"name": judge.name} if judge else None if has_judge else {"none": _(NO_JUDGE)}
+        )
         self._worker = worker
         self._check_named = check_named
         self._sampling = sampling
-        self._again = again
+        self._redecoder = redecoder
         self._limits = limits or Limits()
         self._reader = Reader()
         self._newest: dict[str, tuple[str, Running]] = {}  # whose, by a page's session
@@ -171,7 +173,7 @@ class CompareTab:
                     del self._newest[session]
             if running.error:
                 raise running.error
-            view = show(started.battle, running.texts) | {"judge": self._beside}
+            view = show(started.battle, running.texts) | {"judge": self._judge_view}
             yield view, Compared(started.over(self._models), running.texts, view)
 
     def _take_over(self, session: str, owner: str, running: Running) -> None:
@@ -195,7 +197,7 @@ class CompareTab:
                 raise BattleError(_(_GONE))
             return compared.battle
 
-        return await parted(self._again, visitor(request), kept, event)
+        return await divergence_reason(self._redecoder, visitor(request), kept, event)
 
     async def _ask_judge(
         self, compared: Compared | None, request: gr.Request
@@ -238,7 +240,7 @@ def show(battle: Battle, texts: tuple[str, ...], ahead: int | None = None) -> di
         seed=seed, n=common
     )
     if battle.sampling.by_bytes:
-        note += _(" · noise is read for each byte, whatever the vocabulary")
+        note += _(" · noise for each byte, with any vocabularies")
     if ahead is not None:
         note = _("{n} ahead of you").format(n=ahead) if ahead else _("You are next")
     begun = battle.created_at.timestamp()

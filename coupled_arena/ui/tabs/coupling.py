@@ -31,7 +31,7 @@ from coupled_arena.store.tables import scores
 from coupled_arena.ui.parts.choices import IS_DARK, Fields
 from coupled_arena.ui.parts.events import QUIET, UNSHOWN, user_errors
 from coupled_arena.ui.parts.figure_panel import drawn, figure_panel, figure_rows
-from coupled_arena.ui.parts.headline import hidden, how, said, verdict
+from coupled_arena.ui.parts.headline import headline, headline_place, hidden, how
 from coupled_arena.ui.parts.uploads import read_once
 from coupled_arena.views.addresses import coupling_addresses
 from coupled_arena.views.figures import registry
@@ -61,13 +61,13 @@ _EMPTY = N_(
     "<code>coupled-arena benchmark</code>, or open a table of scores below.</p>"
 )
 _UPLOAD = N_(
-    "A CSV, JSON or Parquet file with a column Noise, which says Coupled or Independent, and a "
-    "column of scores for each model. The prompts follow each other, each with all its repetitions."
+    "A CSV, JSON or Parquet file. Its column Noise says Coupled or Independent, and each "
+    "model has a column of scores. The prompts follow each other, each with all its "
+    "repetitions."
 )
 _CALCULATOR = N_(
-    "## What would coupling save me\n"
-    "If more prompts are like these, as a pilot: how many it takes to know the difference of the "
-    "two models."
+    "## What would coupling save me\nThe prompts here are a pilot study. The answer is the "
+    "number of similar prompts that show the difference of the two models."
 )
 
 
@@ -84,9 +84,9 @@ class CouplingTab:
         build = self._fields.build
         self._dark = gr.Checkbox(visible=False)
         self._uploaded, self._shown = gr.State(None), gr.State(None)
-        self._said = verdict("coupling-said")
-        with gr.Column(elem_classes=["opening"]) as self._opening:
-            opened = figure_panel("coupling", registry.CURVES, opening=True)
+        self._headline = headline_place("coupling-said")
+        with gr.Column(elem_classes=["opening"]) as self._first_figure:
+            first = figure_panel("coupling", registry.CURVES, first=True)
         with gr.Row():
             build("metric", min_width=200)
             build("category")
@@ -97,7 +97,7 @@ class CouplingTab:
             self._fields.build_others("error", "repetitions", "seeds")
         with gr.Column(visible=False) as self._body:
             self._findings = gr.HTML(elem_id="coupling-findings", apply_default_css=False)
-            self._plots = {registry.CURVES: opened, **figure_rows("coupling", _LAYOUT)}
+            self._plots = {registry.CURVES: first, **figure_rows("coupling", _LAYOUT)}
             self._build_calculator()
             self._table = gr.HTML(elem_id="coupling-table", apply_default_css=False)
         with gr.Accordion(_("A table of scores from elsewhere"), open=False):
@@ -142,8 +142,8 @@ class CouplingTab:
     def _outputs(self) -> list[Any]:
         shown = [
             self._shown,
-            self._said,
-            self._opening,
+            self._headline,
+            self._first_figure,
             self._findings,
             self._body,
             *self._plots.values(),
@@ -153,7 +153,7 @@ class CouplingTab:
         return [*self._of_the_store.values(), self._pair, self._uploaded, *shown]
 
     def _show(self, values: dict[Any, Any], event: gr.SelectData) -> dict[Any, Any]:
-        return self._refresh(values) if event.value == _(_TITLE) else {self._said: gr.skip()}
+        return self._refresh(values) if event.value == _(_TITLE) else {self._headline: gr.skip()}
 
     def _open(self, values: dict[Any, Any]) -> dict[Any, Any]:
         with user_errors():
@@ -176,12 +176,16 @@ class CouplingTab:
     def _refresh(self, values: dict[Any, Any]) -> dict[Any, Any]:
         values, offered = self._offered(values)
         if values[self._uploaded] is None and not values[self._fields["metric"]]:
-            return {self._said: _(_EMPTY), **hidden(self._opening, self._body), **offered}
+            return {self._headline: _(_EMPTY), **hidden(self._first_figure, self._body), **offered}
         try:
             stored = self._read(values)
         except ScoreError as error:  # others may be chosen instead
             why = _("These scores say nothing yet. {why}").format(why=error)
-            return {self._said: said(why), **hidden(self._opening, self._body), **offered}
+            return {
+                self._headline: headline(why),
+                **hidden(self._first_figure, self._body),
+                **offered,
+            }
         alpha, dark = self._fields.read(values)["alpha"], bool(values[self._dark])
         found = coupling(stored, alpha)
         names = [_name(pair) for pair in found.pairs]
@@ -192,8 +196,8 @@ class CouplingTab:
             **offered,
             self._pair: gr.Dropdown(names, value=names[at]),
             self._shown: pair,
-            self._said: said(coupling_verdict(found, pair)),
-            self._opening: gr.Column(visible=True),
+            self._headline: headline(coupling_verdict(found, pair)),
+            self._first_figure: gr.Column(visible=True),
             self._findings: coupling_details(found, pair),
             self._body: gr.Column(visible=True),
             **{self._plots[each]: drawn(draw(dark=dark)) for each, draw in drawings.items()},

@@ -19,9 +19,9 @@ from coupled_arena.store.transfer.export import Hidden, export
 from coupled_arena.store.transfer.snapshots import snapshot_needs
 from coupled_arena.ui.parts.choices import offered
 from coupled_arena.ui.parts.events import QUIET, user_errors
-from coupled_arena.ui.parts.headline import said
+from coupled_arena.ui.parts.headline import headline
 
-_SAID = N_("Everything that was answered and voted here is yours to take away and check.")
+_SAID = N_("You can download and check all answers and votes of this arena.")
 _INTRO = N_(
     "Every battle with its prompts, replies, tokens, seed, sampling and arithmetic, every vote, "
     "verdict, score and grade. {} are left out, so that they stay blind; the `export` command "
@@ -31,15 +31,17 @@ _FLAT = N_(
     "The flat table has one row for each pair of models that a vote compares, for pandas and "
     "spreadsheets."
 )
-_NO_ROOM = N_("The disk of the server has no room for these files. Its operator has to make some.")
+_NO_ROOM = N_(
+    "The disk of the server has no room for these files. Its operator must free some space."
+)
 _LEFT_OUT: dict[Hidden, str] = {
     "rounds": N_("Rounds that nobody has voted on yet"),
     "stored": N_("Battles that people are asked to vote on here, and their votes,"),
 }
 _VOTES = N_("Votes from elsewhere")
 _IMPORT = N_(
-    "The command `coupled-arena import FILE` brings votes in. It reads these columns, and names "
-    "the others. It ends with code 3 where rows were rejected, and with 1 where all were."
+    "The command `coupled-arena import FILE` imports votes. It reads these columns, and "
+    "names the others. Its exit code is 3 if some rows were rejected, and 1 if all were."
 )
 
 
@@ -59,7 +61,7 @@ class DataTab:
 
     def build(self) -> None:
         """Lay out the tab inside the current Blocks."""
-        gr.HTML(said(_(_SAID)), elem_id="data-said", apply_default_css=False)
+        gr.HTML(headline(_(_SAID)), elem_id="data-said", apply_default_css=False)
         gr.Markdown(_(_INTRO).format(_(_LEFT_OUT[self._hidden])))
         with gr.Row(equal_height=True):
             choice = gr.Radio(

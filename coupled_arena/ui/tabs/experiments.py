@@ -24,7 +24,7 @@ from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.ui.parts.choices import IS_DARK, Fields
 from coupled_arena.ui.parts.events import FREE, QUIET, user_errors
 from coupled_arena.ui.parts.figure_panel import drawn, figure_panel
-from coupled_arena.ui.parts.headline import NO_VERDICTS, how, said
+from coupled_arena.ui.parts.headline import NO_VERDICTS, headline, how
 from coupled_arena.views.figures import registry
 from coupled_arena.views.figures.drawing import resampling_drawings
 from coupled_arena.views.words.experiments import resampling_verdict
@@ -56,8 +56,8 @@ class ExperimentsTab:
         self._fields = Fields(resample, "experiment")
         build = self._fields.build
         self._dark = gr.Checkbox(visible=False)
-        self._said = gr.HTML(
-            said(_(_UNASKED)), elem_id="experiment-verdict", apply_default_css=False
+        self._headline = gr.HTML(
+            headline(_(_UNASKED)), elem_id="experiment-verdict", apply_default_css=False
         )
         with gr.Row():
             build("judge")
@@ -84,7 +84,7 @@ class ExperimentsTab:
             [run.click, self._human.submit, self._fields["total"].submit],
             self._run,
             {*self._fields.all, self._human, self._papers, self._dark},
-            [outcome, self._said, *figures],
+            [outcome, self._headline, *figures],
             api_visibility="private",
             concurrency_limit=1,  # each takes a core for seconds
         )
@@ -99,7 +99,7 @@ class ExperimentsTab:
     def offer_when_shown(self, page: gr.Blocks, tabs: gr.Tabs) -> None:
         """Fill the choice of judges and the sizes whenever the tab is selected."""
         page.load(None, None, self._dark, js=IS_DARK, **QUIET)
-        tabs.select(self._offer, self._sized, [self._said, *self._sized], **QUIET)
+        tabs.select(self._offer, self._sized, [self._headline, *self._sized], **QUIET)
 
     def _offer(
         self,
@@ -115,7 +115,7 @@ class ExperimentsTab:
         with self._store.cursor() as cursor:
             names = comparisons.judges(cursor)
         judge = chosen if chosen in names else next(iter(names), None)
-        first = gr.skip() if chosen else said(_(_UNASKED))
+        first = gr.skip() if chosen else headline(_(_UNASKED))
         return [
             first if judge else _(NO_VERDICTS),
             gr.Dropdown(names, value=judge),
@@ -186,7 +186,7 @@ class ExperimentsTab:
                 result = resampling.resample(read.judged.with_both, plan, track)
             except ValueError as error:
                 raise ArenaError(str(error)) from error
-            sentence = said(resampling_verdict(result, judge))
+            sentence = headline(resampling_verdict(result, judge))
             words = [_words(result), *pooled_words(read.reworded), *result.warnings]
             return [" ".join(words), sentence, *_figures(result, dark=bool(values[self._dark]))]
 
@@ -203,8 +203,8 @@ def _numbers(text: str) -> tuple[int, ...]:
     try:
         return tuple(int(item) for item in text.replace(",", " ").split())
     except ValueError:
-        said = _("{text!r} are not whole numbers separated by commas.")
-        raise ArenaError(said.format(text=text)) from None
+        words = _("{text!r} are not whole numbers separated by commas.")
+        raise ArenaError(words.format(text=text)) from None
 
 
 def _figures(result: Resampling, *, dark: bool) -> list[Any]:

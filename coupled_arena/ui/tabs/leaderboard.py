@@ -1,8 +1,9 @@
-"""The leaderboard tab: who wins how often, live."""
+"""The leaderboard tab: who wins how often, live; below its handlers, what visitors choose."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import gradio as gr
@@ -11,15 +12,20 @@ from gradio.components.plot import PlotData
 from coupled_arena.analysis.leaderboard.board_estimates import BoardEstimates, LiveEstimates
 from coupled_arena.analysis.leaderboard.result import Leaderboard
 from coupled_arena.analysis.style.result import LiveStyle, StyleBoard
+from coupled_arena.api.checks import SELECTING, selection_of
+from coupled_arena.api.rankings import BoardSettings, leaderboard
 from coupled_arena.core.choices import BoardSource
 from coupled_arena.core.language import N_, _
+from coupled_arena.core.verdicts import MOST_JUDGES
 from coupled_arena.store.database import Store
-from coupled_arena.store.tables.exclusions import BY_DEFAULT
-from coupled_arena.ui.parts.board_controls import BoardChoice, BoardControls
-from coupled_arena.ui.parts.choices import IS_DARK
+from coupled_arena.store.queries import comparisons
+from coupled_arena.store.queries.comparisons import Selection
+from coupled_arena.store.tables.exclusions import BY_DEFAULT, Counting, excluded
+from coupled_arena.ui.parts.choices import IS_DARK, Fields
 from coupled_arena.ui.parts.events import FREE, QUIET, user_errors
 from coupled_arena.ui.parts.figure_panel import NARROW, drawn, figure_panel
-from coupled_arena.ui.parts.headline import said, verdict
+from coupled_arena.ui.parts.headline import headline, headline_place, how
+from coupled_arena.ui.parts.visitor import visitor
 from coupled_arena.views.addresses import BoardAddresses
 from coupled_arena.views.figures import registry
 from coupled_arena.views.figures.leaderboard import (
@@ -34,6 +40,7 @@ from coupled_arena.views.figures.leaderboard import (
 from coupled_arena.views.markup import joined, listed
 from coupled_arena.views.tables.leaderboard import board_table, pair_table
 from coupled_arena.views.tables.style import style_effects, style_models
+from coupled_arena.views.words import methods
 from coupled_arena.views.words.leaderboard import judge_words, mode_words
 from coupled_arena.views.words.style import style_warnings, style_words
 from coupled_arena.views.words.verdict import board_verdict
@@ -48,8 +55,8 @@ class LeaderboardTab:
     def __init__(self, store: Store, live: LiveEstimates, styles: LiveStyle) -> None:
         self._store = store
         self._boards = {BY_DEFAULT: (live, styles)}
-        for excluded, named in ((True, False), (False, True), (True, True)):
-            other = store.counting(excluded=excluded, named=named)
+        for too, named in ((True, False), (False, True), (True, True)):
+            other = store.counting(excluded=too, named=named)
             self._boards[other.counted] = LiveEstimates(other), LiveStyle(other)
         self._style = StylePanel()
         self._controls = BoardControls(store)
@@ -59,9 +66,9 @@ class LeaderboardTab:
         # (choice, version, what was counted, what was drawn) on show in this session
         self._seen = gr.State(None)
         self._timer = gr.Timer(_REFRESH, active=False)
-        self._said = verdict("board-said")
-        with gr.Column(elem_classes=["opening"]) as self._opening:
-            self._ranks = figure_panel("board", registry.RANK_SETS, opening=True)
+        self._headline = headline_place("board-said")
+        with gr.Column(elem_classes=["opening"]) as self._first_figure:
+            self._ranks = figure_panel("board", registry.RANK_SETS, first=True)
         self._controls.build()
         self._table = gr.HTML(elem_id="board", apply_default_css=False)
         self._style.build()
@@ -90,7 +97,7 @@ class LeaderboardTab:
     @property
     def _outputs(self) -> list[Any]:
         return [
-            *(self._seen, self._said, self._opening, self._table, self._pictures),
+            *(self._seen, self._headline, self._first_figure, self._table, self._pictures),
             *(self._ranks, self._rates, self._pairs),
             *(self._pair_table, self._judge, self._sizes, self._saved, *self._style.outputs),
             *(self._modes, self._changes, self._mode_models, self._mode_pairs),
@@ -134,7 +141,7 @@ class LeaderboardTab:
             board = settings.concluded(estimates)
             to = BoardAddresses(board, mine=choice.selection.voter is not None)
             yield {
-                self._said: said(board_verdict(board)),
+                self._headline: headline(board_verdict(board)),
                 self._table: board_table(board, to.standing),
             }
             drawing = self._drawn(settings.styled(board, styles.get), choice, to)
@@ -151,7 +158,7 @@ class LeaderboardTab:
         """Return what depends on the error level."""
         there = board.estimate is not None
         changed: dict[Any, Any] = {
-            part: gr.Column(visible=there) for part in (self._opening, self._pictures)
+            part: gr.Column(visible=there) for part in (self._first_figure, self._pictures)
         }
         if board.estimate is not None:
             rows = [at for row in board.standings if (at := to.model(row.model))]
@@ -238,3 +245,143 @@ class StylePanel:
             changed[self._effects] = drawn(style_figure(style, dark=dark))
             changed[self._table] = style_effects(style).html()
         return changed
+
+
+_DRAWN_ANEW = ("alpha", "cutoff", "sets", "control")  # without counting anew
+
+
+@dataclass(frozen=True)
+class BoardChoice:
+    """Everything that decides what a board shows."""
+
+    settings: BoardSettings
+    selection: Selection
+    dark: bool
+    counting: Counting = BY_DEFAULT
+
+    def counts_like(self, other: BoardChoice) -> bool:
+        """Return whether the other choice counts the same comparisons in the same way."""
+        same = {name: getattr(self.settings, name) for name in _DRAWN_ANEW}
+        return self == replace(other, settings=replace(other.settings, **same))
+
+
+class BoardControls:
+    """The components; `read` makes a `BoardChoice` of their values."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def build(self) -> None:
+        """Lay out the controls inside the current Blocks."""
+        self._fields = Fields(leaderboard, "board")
+        build = self._fields.build
+        self.dark = gr.Checkbox(visible=False)
+        with gr.Row():
+            build("mode", gr.Radio, scale=2)
+            with gr.Row(visible=False, scale=3) as self.judged:
+                build("source", gr.Radio, scale=3)
+                build("judge", scale=2, min_width=160)
+                self.more_judges = gr.Dropdown(
+                    [],
+                    multiselect=True,
+                    max_choices=MOST_JUDGES - 1,
+                    label=_("More judges"),
+                    info=_(
+                        "Added to people's votes, each with its own weight, where all of "
+                        "them have judged."
+                    ),
+                    visible=False,
+                    scale=2,
+                    min_width=200,
+                    elem_id="board-more-judges",
+                )
+        build("control", gr.Radio)
+        with how(methods.BOARD):
+            self._build_method()
+
+    def _build_method(self) -> None:
+        build = self._fields.build
+        build("alpha")
+        with gr.Row():
+            for name in ("weighting", "covariance", "cutoff"):
+                build(name)
+        with gr.Row():
+            self._fields.build_others("category", "language")
+        with gr.Row():
+            build("category")
+            build("language")
+            self.all_votes = gr.Checkbox(
+                label=_("Excluded votes count, too"),
+                info=_("The board with the votes that are otherwise left out."),
+                visible=False,
+                elem_id="board-all-votes",
+            )
+            self.named = gr.Checkbox(
+                label=_("Votes on answers that name a model count, too"),
+                info=_("Readers of such an answer may have known its model."),
+                visible=False,
+                elem_id="board-named",
+            )
+            self.mine = gr.Checkbox(
+                label=_("My votes only"),
+                info=_("A leaderboard of your votes only."),
+                elem_id="board-mine",
+            )
+
+    @property
+    def inputs(self) -> set[Any]:
+        """All components that `read` needs."""
+        return {self.dark, *self._fields.all, *self._other_fields}
+
+    @property
+    def changes(self) -> list[Any]:
+        """Events after which the board may have to be drawn again."""
+        return [*self._fields.changes(), *(component.input for component in self._other_fields)]
+
+    @property
+    def _other_fields(self) -> list[Any]:
+        """What is no option of the analysis: of the store, or of who asks."""
+        return [self.more_judges, self.all_votes, self.named, self.mine]
+
+    def read(self, values: dict[Any, Any], request: gr.Request) -> BoardChoice:
+        """Return what the visitor chose; whose votes are "mine" only the request says."""
+        asked = self._fields.read(values)
+        source, judge = asked["source"], asked.pop("judge")
+        more = values[self.more_judges] if source is BoardSource.PPR else []
+        judges = () if source is BoardSource.HUMAN or not judge else (judge, *(more or ()))
+        given = {name: asked[name] for name in SELECTING if name in asked}
+        selection = selection_of(self._store, judge=judges, **given)
+        voter = visitor(request) if values[self.mine] else None
+        return BoardChoice(
+            settings=BoardSettings.of(asked),
+            selection=replace(selection, voter=voter),
+            dark=bool(values[self.dark]),
+            counting=Counting(bool(values[self.all_votes]), bool(values[self.named])),
+        )
+
+    @property
+    def offered(self) -> list[Any]:
+        """The components whose choices come from the store."""
+        left_out = self.all_votes, self.named
+        known = [self._fields[name] for name in ("judge", "category", "language")]
+        return [self.judged, self.more_judges, *known, *left_out]
+
+    def offer(self, values: dict[Any, Any]) -> dict[Any, Any]:
+        """Return these components with what the store has now; what was chosen stays so."""
+        with self._store.cursor() as cursor:
+            judges = comparisons.judges(cursor)
+            categories = comparisons.categories(cursor)
+            languages = comparisons.languages(cursor)
+            left_out = excluded(cursor)
+        fields = self._fields
+        known = {"judge": judges, "category": categories, "language": languages}
+        return {
+            self.judged: gr.Row(visible=bool(judges)),
+            self.more_judges: gr.Dropdown(choices=judges, visible=len(judges) > 1),
+            **{
+                fields[name]: fields.offering(name, there, values[fields[name]])
+                for name, there in known.items()
+            },
+            self.all_votes: gr.Checkbox(visible=left_out.votes > 0),
+            self.named: gr.Checkbox(visible=left_out.named > 0),
+        }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,8 @@ from typing import Any
 import gradio as gr
 from markupsafe import Markup
 
+from coupled_arena.analysis.battles import battles_of_models
+from coupled_arena.analysis.risk.replies import VERDICTS, metrics_here, read_stored_scores
 from coupled_arena.analysis.risk.result import (
     PORTFOLIO,
     KeptReports,
@@ -25,14 +27,26 @@ from coupled_arena.core.choices import Copula
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.language import N_, _
 from coupled_arena.core.process import Track
+from coupled_arena.core.records import Mode
 from coupled_arena.core.tables import ENDINGS
 from coupled_arena.stats.risk.dominance_tests import fewest_bootstraps
+from coupled_arena.store.database import Store
+from coupled_arena.store.queries import comparisons, replies
+from coupled_arena.store.queries.battle_conditions import Hidden
+from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.ui.parts.choices import IS_DARK, Fields, translated
 from coupled_arena.ui.parts.events import QUIET, UNSHOWN, user_errors
 from coupled_arena.ui.parts.figure_panel import drawn, figure_panel, figure_rows
-from coupled_arena.ui.parts.headline import hidden, how, said, telling, told, verdict
-from coupled_arena.ui.parts.risk_inputs import BattlesBehind, StoredReplies
+from coupled_arena.ui.parts.headline import (
+    headline,
+    headline_place,
+    hidden,
+    how,
+    progress_handler,
+    with_progress,
+)
 from coupled_arena.ui.parts.uploads import read_once
+from coupled_arena.views.addresses import model_address, replies_address
 from coupled_arena.views.figures import registry
 from coupled_arena.views.figures.drawing import risk_drawings
 from coupled_arena.views.tables.risk import risk_models, with_battles
@@ -42,12 +56,12 @@ from coupled_arena.views.words.risk import risk_details, risk_verdict
 _TITLE = N_("Risk")
 _PAIRINGS = [(N_("The same prompts"), ""), (N_("Independent samples"), "independent")]
 _REPLIES_HERE = N_(
-    "The replies here, with their length, repetition and refusals, and whatever scores and "
-    "verdicts they have. Rounds that nobody has voted on yet are left out, so that they stay blind."
+    "The replies here, with their length, repetition, refusals, scores and verdicts. Rounds "
+    "without a vote are left out, so that they stay blind."
 )
 _SCORES_FILE = N_(
-    "A CSV, JSON or Parquet file with the columns model, prompt, metric and score, or model, "
-    "prompt and one for each metric."
+    "A CSV, JSON or Parquet file with the columns model, prompt, metric and score. Or with "
+    "model, prompt and a column for each metric."
 )
 _MOST_MODELS, _MOST_METRICS, _MOST_SCORES = 30, 10, 400_000  # the command line takes more
 _SPARE = 2  # times the fewest bootstrap samples that many models take
@@ -82,9 +96,9 @@ class RiskTab:
         self._scores, self._behind = gr.State(None), gr.State(None)
         self._fields = Fields(risk, "risk")
         self._dark = gr.Checkbox(visible=False)
-        self._said = verdict("risk-said")
-        with gr.Column(elem_classes=["opening"]) as self._opening:
-            tails = figure_panel("risk", registry.TAILS, opening=True)
+        self._headline = headline_place("risk-said")
+        with gr.Column(elem_classes=["opening"]) as self._first_figure:
+            tails = figure_panel("risk", registry.TAILS, first=True)
         with gr.Column(visible=False) as self._body:
             self._build_controls()
             self._findings = gr.HTML(elem_id="risk-findings", apply_default_css=False)
@@ -94,8 +108,8 @@ class RiskTab:
         opened: dict[str, Any] = {"outputs": self._opened_outputs}
         self._file.upload(self._read, {self._file, self._dark}, **opened, **_ONE)
         self._from_store.click(
-            telling(self._read_stored, self._said, _computing),
-            {self._said, self._dark, *self._stored.inputs},
+            progress_handler(self._read_stored, self._headline, _computing),
+            {self._headline, self._dark, *self._stored.inputs},
             **opened,
             **UNSHOWN,
             **_ONE,
@@ -105,8 +119,8 @@ class RiskTab:
                 *(self._view.input, self._pairing.input, *self._fields.changes()),
                 *(slider.release for slider in self._weights),
             ],
-            telling(self._refresh, self._said, _computing),
-            {self._said, self._scores, self._behind, self._dark, *self._controls},
+            progress_handler(self._refresh, self._headline, _computing),
+            {self._headline, self._scores, self._behind, self._dark, *self._controls},
             self._outputs,
             trigger_mode="always_last",
             **UNSHOWN,
@@ -156,7 +170,7 @@ class RiskTab:
 
     @property
     def _outputs(self) -> list[Any]:
-        words = [self._said, self._opening, self._body, self._findings]
+        words = [self._headline, self._first_figure, self._body, self._findings]
         return [*words, self._table, *self._plots.values()]
 
     @property
@@ -166,14 +180,14 @@ class RiskTab:
     def _show(self, values: dict[Any, Any], event: gr.SelectData) -> Iterator[dict[Any, Any]]:
         """Rank by the replies here, unless there is a ranking already."""
         if event.value != _(_TITLE) or values[self._scores] is not None:
-            yield {self._said: gr.skip()}
+            yield {self._headline: gr.skip()}
             return
         try:
-            yield from told(partial(self._read_stored, values), self._said, _computing)
+            yield from with_progress(partial(self._read_stored, values), self._headline, _computing)
         except gr.Error as error:  # nobody has asked for anything that could be refused
             yield {
-                self._said: said(_("Nothing to rank yet. {why}").format(why=error.message)),
-                **hidden(self._opening, self._body),
+                self._headline: headline(_("Nothing to rank yet. {why}").format(why=error.message)),
+                **hidden(self._first_figure, self._body),
             }
 
     def _read(self, values: dict[Any, Any]) -> dict[Any, Any]:
@@ -231,13 +245,13 @@ class RiskTab:
     def _refresh(self, values: dict[Any, Any], track: Track = iter) -> dict[Any, Any]:
         scores: RiskScores | None = values[self._scores]
         if scores is None:
-            return hidden(self._opening, self._body)
+            return hidden(self._first_figure, self._body)
         with user_errors():
             report, view = self._report(scores, values, track)
         dark = bool(values[self._dark])
         return {
-            self._said: said(risk_verdict(report, view)),
-            self._opening: gr.Column(visible=True),
+            self._headline: headline(risk_verdict(report, view)),
+            self._first_figure: gr.Column(visible=True),
             self._body: gr.Column(visible=True),
             self._findings: risk_details(report, view),
             self._table: _models(report, view, values[self._behind]),
@@ -303,3 +317,97 @@ def _check_size(scores: RiskScores) -> None:
         raise ScoreError(
             text.format(models=_MOST_MODELS, metrics=_MOST_METRICS, scores=_MOST_SCORES)
         )
+
+
+@dataclass(frozen=True)
+class BattlesBehind:
+    """How many battles each model has answered, of one mode or all."""
+
+    counts: dict[str, int]
+    mode: Mode | None
+
+    def address(self, row: dict[str, Any], column: str) -> str | None:
+        """Return where a cell of `tables.risk.with_battles` leads."""
+        if not self.counts.get(row["model"]):
+            return None
+        to = {
+            "model": model_address(row["model"]),
+            "battles": replies_address(row["model"], self.mode),
+        }
+        return to.get(column)
+
+
+class StoredReplies:
+    """Components that choose replies; `read` gives their scores."""
+
+    def __init__(self, store: Store, hidden: Hidden) -> None:
+        self._store = store
+        self._hidden: Hidden = hidden
+
+    def build(self) -> None:
+        """Lay out the choices inside the current Blocks."""
+        self._fields = Fields(risk, "risk")
+        with gr.Row():
+            self._fields.build("models", min_width=240)
+            self._fields.build(
+                "metrics",
+                info=_("None: those that most replies have."),
+                min_width=240,
+                elem_id="risk-stored-metrics",
+            )
+            self._fields.build("judge")
+            self._fields.build("mode", gr.Radio)
+
+    def offer_when_shown(self, tabs: gr.Tabs, title: str) -> None:
+        """Fill the choices whenever the tab of this title is selected."""
+
+        def offer(values: dict[Any, Any], event: gr.SelectData) -> dict[Any, Any]:
+            return self._offer(values) if event.value == title else {offered[0]: gr.skip()}
+
+        offered = [self._fields[name] for name in ("models", "metrics", "judge")]
+        tabs.select(offer, self.inputs, offered, **QUIET)
+
+    @property
+    def inputs(self) -> set[Any]:
+        """All components that `read` needs."""
+        return set(self._fields.all)
+
+    def _offer(self, values: dict[Any, Any]) -> dict[Any, Any]:
+        with self._store.cursor() as cursor:
+            models = replies.models(cursor, revealed_only=True)
+            metrics = [name for name in metrics_here(cursor) if name != VERDICTS]
+            judges = comparisons.judges(cursor)
+        fields = self._fields
+        return {
+            fields["models"]: _several(models, values[fields["models"]]),
+            fields["metrics"]: _several(metrics, values[fields["metrics"]]),
+            fields["judge"]: fields.offering("judge", judges, values[fields["judge"]]),
+        }
+
+    def read(self, values: dict[Any, Any]) -> RiskScores:
+        """Return the scores of the chosen replies as they are now, blind rounds left out.
+
+        Raises
+        ------
+        ArenaError
+            There are none, or a choice is not in the store any more.
+        """
+        asked = self._fields.read(values)
+        judge, metrics = asked["judge"], asked["metrics"]
+        return read_stored_scores(
+            self._store,
+            Selection(judge, asked["mode"].mode, asked["models"]),
+            [*metrics, *([VERDICTS] if judge else [])] if metrics else None,
+            revealed_only=True,
+        )
+
+    def behind(self, values: dict[Any, Any], scores: RiskScores) -> BattlesBehind:
+        """Return the battles that each model of these scores has answered."""
+        mode = self._fields.read(values)["mode"].mode
+        counts = battles_of_models(self._store, scores.models, self._hidden, mode)
+        return BattlesBehind(counts, mode)
+
+
+def _several(offered: list[str], chosen: list[str] | None) -> gr.Dropdown:
+    still = [name for name in chosen or [] if name in offered]
+    return gr.Dropdown(offered, value=still, multiselect=True)

@@ -25,7 +25,7 @@ from coupled_arena.store.tables.exclusions import (
 )
 from coupled_arena.store.tables.guards import voters_from
 from coupled_arena.ui.parts.events import FREE, user_errors
-from coupled_arena.ui.parts.headline import said
+from coupled_arena.ui.parts.headline import headline
 from coupled_arena.ui.parts.visitor import member_of
 from coupled_arena.views.markup import joined, paragraph
 from coupled_arena.views.tables.voters import (
@@ -37,12 +37,12 @@ from coupled_arena.views.tables.voters import (
 from coupled_arena.views.words.votes import excluded_words, voters_words
 
 _TITLE = N_("Votes")
-_NOT_YOURS = N_("Only those who keep this arena may do this.")
+_NOT_YOURS = N_("Only admins of this arena may do this.")
 _MOST = 50  # rows
 _INTRO = N_(
-    "Nothing is deleted: an exclusion is a rule, with your name and your reason, and can be taken "
-    "back. It holds for votes to come, too. The boards follow at once and say what share is left "
-    "out."
+    "Nothing is deleted. An exclusion is a rule with your name and your reason, and can be "
+    "taken back. It also holds for later votes. The boards follow at once and show the "
+    "excluded share."
 )
 
 
@@ -59,7 +59,7 @@ class VotesTab:
             gr.Markdown(_(_INTRO))
             with gr.Row(equal_height=True):
                 voter = gr.Textbox(
-                    label=_("Voter, or origin"), placeholder=_("None: all of the time beside")
+                    label=_("Voter, or origin"), placeholder=_("Empty: all votes of that time")
                 )
                 since = gr.Textbox(label=_("Since"), placeholder="2026-11-23T14:00")
                 until = gr.Textbox(label=_("Until"), placeholder="2026-11-23T15:00")
@@ -101,7 +101,7 @@ class VotesTab:
         with self._store.cursor() as cursor:
             rules, left_out = exclusions(cursor), excluded(cursor)
         whole = read_voters(self._store.counting(excluded=True))
-        words = [said(voters_words(whole))]
+        words = [headline(voters_words(whole))]
         if left_out.votes:
             words.append(paragraph(excluded_words(left_out), "hint"))
         voters = voters_table(whole, _MOST).html()

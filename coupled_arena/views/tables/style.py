@@ -9,8 +9,8 @@ from typing import Any
 
 from coupled_arena.analysis.style.judge import JudgeStyle, StyleBias, TraitBeside
 from coupled_arena.analysis.style.result import ControlledModel, StyleBoard, TraitEffect
+from coupled_arena.core.choices import Trait
 from coupled_arena.core.language import N_, _
-from coupled_arena.core.style import Trait
 from coupled_arena.views.tables.table import LEVEL, Column, Table, span, table_of
 from coupled_arena.views.words.style import (
     judge_style_warnings,

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from coupled_arena.analysis.style.judge import JudgeStyle, TraitBeside
 from coupled_arena.analysis.style.result import StyleBoard, TraitEffect
 from coupled_arena.analysis.style.rows import Counted, Obstacle, ObstructedError
+from coupled_arena.core.choices import Trait
 from coupled_arena.core.language import N_, _, ngettext
-from coupled_arena.core.style import Trait
 from coupled_arena.stats.ranking.strata import FEW_PROMPTS
 from coupled_arena.views.words.names import level, named
 

@@ -226,7 +226,7 @@ def an_experiment_shows_its_figures(page):
 
 def an_experiment_can_be_stopped(page):
     page.get_by_role("button", name="How this is computed").click()
-    page.get_by_label("As many in every pair").check()
+    page.get_by_label("The same number in every pair").check()
     run_experiment(page, "5 10 20 30", "40", "1000")  # tens of seconds, if it is let
     page.wait_for_selector("#experiment-said .progress-text, .progress-level, .eta-bar")
     page.click("#stop-experiment")

@@ -95,7 +95,7 @@ def test_a_guessed_link_is_refused_in_one_line(served, guess):
     app, _ = served
     refused = httpx.get(f"{app.url}/", params={"annotator": guess})
     assert refused.status_code == 404
-    assert "not valid (any more). Ask whoever sent it for a new one" in refused.text
+    assert "not valid (any more). Ask its sender for a new one" in refused.text
     assert "set-cookie" not in refused.headers
     assert guess == "" or guess not in refused.text
 

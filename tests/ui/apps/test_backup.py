@@ -52,7 +52,7 @@ def test_killed_and_on_an_empty_disk_the_app_has_what_was_sent(tmp_path):
     with serving(folders[0], CONFIG.format(folder=kept, minutes=0.005) + EQUAL_MODELS) as served:
         cast = {voted(served), voted(served)}
         until(lambda: sent(kept) == cast)
-        until(lambda: "all that was stored until a moment ago" in line(served))
+        until(lambda: "all data until a moment ago" in line(served))
         served.kill()
     with serving(folders[1], CONFIG.format(folder=kept, minutes=60) + EQUAL_MODELS) as served:
         assert "Brought back from the backup" in served.stderr.read_text()

@@ -261,7 +261,7 @@ def test_hostile_texts_are_shown_as_they_are(page):
 @pytest.mark.parametrize(
     ("address", "said"),
     [
-        ("?tab=<script>window.hacked=1</script>", "This address names no tab"),
+        ("?tab=<script>window.hacked=1</script>", "This address names no known tab"),
         ("?battle=<img src=x onerror=window.hacked=1>", "There is no such battle here"),
         ("?battle=blind", "There is no such battle here, or people may still be asked"),
         ("?tab=battles&mode=${window.hacked=1}", "A part of this address is none of"),

@@ -65,10 +65,10 @@ def test_scores_that_say_nothing_yet_are_no_endless_wait():
         values = {each: getattr(each, "value", None) for each in tab._inputs}
         early = tab._refresh({**values, tab._dark: False, tab._fields["metric"]: "early"})
         later = tab._refresh({**values, tab._dark: False, tab._fields["metric"]: "riddles"})
-    assert "These scores say nothing yet. early: There must be two" in early[tab._said]
-    assert not early[tab._opening].visible
+    assert "These scores say nothing yet. early: There must be two" in early[tab._headline]
+    assert not early[tab._first_figure].visible
     assert [name for name, _ in early[tab._fields["metric"]].choices] == ["early", "riddles"]
-    assert "To compare ann and bob, coupling saves" in later[tab._said]
+    assert "To compare ann and bob, coupling saves" in later[tab._headline]
 
 
 def test_scores_in_the_tabs_coupling_and_audit(site, visit, tmp_path):

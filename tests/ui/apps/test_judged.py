@@ -97,7 +97,7 @@ def test_its_verdict_in_each_order_appears_beside_ones_own(judged_app, server, p
 def test_a_judge_decides_in_place_of_a_vote(judged_app, page):
     ask_until_open(page)
     press(page, "j")
-    says(page, "The judge strict: a tie, for its two orders disagree.")
+    says(page, "The judge strict: a tie, because its two orders disagree.")
     told = revealed(page)
     assert "Vote" not in told
     page.get_by_text("no vote of yours").wait_for()
@@ -157,8 +157,8 @@ def test_in_compare_it_is_asked_at_a_click_and_nothing_is_stored(judged_app, ser
     server.script = lambda body: verdict("A")
     server.asked.clear()
     button.click()
-    page.get_by_text("Nothing of a comparison is stored").wait_for()
-    says(page, "The judge strict: a tie, for its two orders disagree.")
+    page.get_by_text("Comparisons are not stored").wait_for()
+    says(page, "The judge strict: a tie, because its two orders disagree.")
     orders = page.locator(".judged .orders li").all_inner_texts()
     assert orders == [f"{name} shown first: {name} is better" for name in names]
     assert len(server.asked) == 2
@@ -187,7 +187,7 @@ def test_only_its_visitor_may_press_and_bytes_tell_nothing_before(judged_app, se
     assert view["judging"] == {"answered": 0, "questions": 2}
     path = view["judge"]["events"]
     assert stranger.http.get(path).status_code == 404
-    assert "judge reads" in visitor.vote()["error"]
+    assert "judge is reading" in visitor.vote()["error"]
     heard = bytes(visitor.heard)
     assert not [name for name in NAMES if name.encode() in heard]
     released.set()
@@ -238,7 +238,7 @@ def test_on_stored_battles_it_says_what_it_thinks_and_decides_nothing(server, vi
         with pytest.raises(LookupError):  # nor is there a handler that could be called
             visitor.dependency("judge", "round")
         press(page, "a")
-        says(page, "The judge strict: a tie, for its two orders disagree.")
+        says(page, "The judge strict: a tie, because its two orders disagree.")
         page.get_by_text("strict has agreed with you on 0 of 1 comparison").wait_for()
 
 

@@ -52,11 +52,11 @@ def test_a_moved_database_stops_the_voting_and_a_restart_saves_the_votes(tmp_pat
         served.db.rename(tmp_path / "aside.duckdb")
         # A machine that is busy for a second tells what it found last.
         until(lambda: health(served) == (503, ["database"]))
-        assert "no vote can be stored at the moment" in waiting.vote()["error"]
+        assert "No vote can be stored at the moment" in waiting.vote()["error"]
         assert str(tmp_path).encode() not in waiting.heard  # visitors need no paths
         newcomer = Visitor(served.url)
         assert newcomer.ask() == {}
-        assert b"no vote can be stored at the moment" in newcomer.heard
+        assert b"No vote can be stored at the moment" in newcomer.heard
         until(lambda: "coupled-arena restore" in served.stderr.read_text())
         assert served.stop(signal.SIGTERM) == 0
     again = Served(tmp_path, CONFIG)

@@ -88,7 +88,7 @@ def services(store, told, **parts):
         store=store,
         arena=SimpleNamespace(trouble=lambda: "", named=told),
         judges=judges,
-        judged=SimpleNamespace(decisions=decisions),
+        judge_feedback=SimpleNamespace(decisions=decisions),
         backup=None,
         **parts,
     )

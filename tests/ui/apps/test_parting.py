@@ -64,7 +64,7 @@ def explained(visitor, turn):
 
 def test_it_is_told_after_the_vote_and_to_nobody_else(app, visitor):
     visitor.ask(stop=differ)
-    assert explained(visitor, 0)["words"] == ["Vote first: who is who is told after it."]
+    assert explained(visitor, 0)["words"] == ["Vote first: the names are shown after your vote."]
     visitor.vote()
     assert explained(visitor, 0)["rows"]
     for turn in (1, -1, "0", None, [0], 10**30):

@@ -202,7 +202,7 @@ def test_escape_leaves_a_box_for_the_keys(begin):
 def test_keys_can_be_switched_off_for_good(url, visit):
     page = visit(url)
     page.wait_for_selector(STOP)
-    switch = page.get_by_role("checkbox", name="Vote with keys")
+    switch = page.get_by_role("checkbox", name="The keys on the buttons vote")
     assert switch.is_checked()
     page.get_by_role("button", name="A is better").focus()
     page.keyboard.press("Shift+Tab")

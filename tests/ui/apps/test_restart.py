@@ -240,7 +240,7 @@ def test_who_has_to_sign_in_again_is_told_and_finds_what_was_written(restarted, 
     page.wait_for_selector(NOTE)
     served.again(config=with_sign_in(OTHER_PASSWORD))
     page.get_by_label("Name").wait_for()
-    assert "Sign in, and the page has what you wrote" in page.inner_text("#kept")
+    assert "Sign in: the page then has your text" in page.inner_text("#kept")
     sign_in(page, OTHER_PASSWORD)
     assert "ask it once more" in loaded_again(page)
     until(lambda: page.input_value("#question textarea") == QUESTION)
@@ -297,7 +297,7 @@ def test_a_newer_server_gives_the_page_anew_with_what_was_typed(restarted, page)
     assert page.locator("meta[name=version]").count() == 0
     served.app.stop()
     served.again(newer)
-    assert "The page is new, and has what you wrote" in loaded_again(page)
+    assert "The page was loaded again, with your text" in loaded_again(page)
     assert page.locator("meta[name=version]").count() == 1
     until(lambda: page.input_value("#question textarea") == OTHER)
     vote_once(page)

@@ -360,7 +360,7 @@ def test_who_has_a_password_annotates_and_signs_out(any_arena, patient):
         page.fill("input[name=password]", password)
         page.keyboard.press("Enter")
         if password != PASSWORD:
-            page.get_by_text("This name and this password do not belong together.").wait_for()
+            page.get_by_text("The name or the password is wrong.").wait_for()
     page.click("#start")
     page.wait_for_selector("#round .ballot")
     assert page.locator("#round .name").count() == 0

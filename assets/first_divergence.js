@@ -1,19 +1,19 @@
-// Where the answers of a turn parted and why: asked for at a click, once the names are known.
+// The first divergence of a turn's answers and its reason: at a click, once the names are known.
 const PATIENT = 60_000; // milliseconds until one may ask once more
-const reasons = new Map(); // by turn, as the server told them
-const awaited = new Set(); // turns whose reasons are on their way
-const numbered = []; // the turn of each question: its answer tells the number
+const reasons = new Map(); // by turn, as the server sent them
+const pending = new Set(); // turns whose reasons are on their way
+const askedTurns = []; // the turn of each question: its answer has the number
 
 // `of` is what the server is to look for: a battle or a comparison.
-const part = (name, of, turn) => {
-  awaited.add(name);
-  numbered.push(name);
+const askReason = (name, of, turn) => {
+  pending.add(name);
+  askedTurns.push(name);
   redraw();
-  trigger("part", { of, turn, number: numbered.length - 1 });
-  setTimeout(() => { if (awaited.delete(name)) redraw(); }, PATIENT);
+  trigger("part", { of, turn, number: askedTurns.length - 1 });
+  setTimeout(() => { if (pending.delete(name)) redraw(); }, PATIENT);
 };
 
-// Shares are sorted as numbers, and so is noise; what is below all shares told comes last.
+// Shares are sorted as numbers, and so is noise; shares below all that are shown come last.
 const reasonTable = (el, name, reason) => {
   const rows = reason.rows.map((row, line) => {
     const cells = row.map((text, at) => {
@@ -31,39 +31,39 @@ const reasonTable = (el, name, reason) => {
 };
 
 const reasonNode = (el, name, reason) => {
-  const told = reason.words.map((words, at) => el(`${name} words ${at}`, "p", "", words));
+  const nodes = reason.words.map((words, at) => el(`${name} words ${at}`, "p", "", words));
   if (reason.common) {
     const common = [
       el(`${name} common`, "span", "common", reason.common),
       el(`${name} mark`, "mark", "", "▸"),
     ];
-    told.unshift(el(`${name} beginning`, "p", "beginning", common));
+    nodes.unshift(el(`${name} beginning`, "p", "beginning", common));
   }
-  if (reason.rows.length) told.push(reasonTable(el, name, reason));
-  const section = el(`${name} why`, "section", "why", told);
+  if (reason.rows.length) nodes.push(reasonTable(el, name, reason));
+  const section = el(`${name} why`, "section", "why", nodes);
   section.setAttribute("aria-label", say("Why the answers parted"));
   return section;
 };
 
-// What stands below the answers of a turn that differ: the question, or what the server said to it.
-const partingNodes = (el, of, turn, answers) => {
+// Below the answers of a turn that differ: a button, or the reason that the server sent.
+const divergenceNodes = (el, of, turn, answers) => {
   if (new Set(answers).size < 2) return [];
   const name = `${of} ${turn} parting`;
   const reason = reasons.get(name);
   if (reason) return [reasonNode(el, name, reason)];
-  const waits = awaited.has(name);
+  const waits = pending.has(name);
   const node = el(`${name} ask`, "button", "part", waits ? say("Drawing again…") : say("Why did they part?"));
   node.type = "button";
   node.setAttribute("aria-disabled", String(waits));
-  node.onclick = waits ? null : () => part(name, of, turn);
+  node.onclick = waits ? null : () => askReason(name, of, turn);
   return [node];
 };
 
-// Returns whether a value of the panel is the answer to such a question; it then tells nothing else.
+// Returns whether a value of the panel is such a reason; it then has nothing else.
 const takeReason = (value) => {
   if (!value?.reason) return false;
-  const name = numbered[value.reason.number];
-  awaited.delete(name);
+  const name = askedTurns[value.reason.number];
+  pending.delete(name);
   reasons.set(name, value.reason);
   redraw();
   return true;

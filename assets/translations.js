@@ -9,8 +9,8 @@ window.sayN = (one, many, n, values = {}) => {
 };
 
 // Gradio says the browser's language, in which it has texts of its own.
-const tell = () => {
+const setLanguage = () => {
   if (document.documentElement.lang !== LANGUAGE) document.documentElement.lang = LANGUAGE;
 };
-tell();
-new MutationObserver(tell).observe(document.documentElement, { attributeFilter: ["lang"] });
+setLanguage();
+new MutationObserver(setLanguage).observe(document.documentElement, { attributeFilter: ["lang"] });

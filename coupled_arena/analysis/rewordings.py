@@ -12,9 +12,9 @@ def pooled_words(n: int) -> Iterator[str]:
     if n:
         text = ngettext(
             "{n:,} question of a benchmark was put in different words, with different system "
-            "prompts or beginnings of the answer: what is said here holds of all of them together.",
+            "prompts or beginnings of the answer. The results hold for all of these together.",
             "{n:,} questions of a benchmark were put in different words, with different system "
-            "prompts or beginnings of the answer: what is said here holds of all of them together.",
+            "prompts or beginnings of the answer. The results hold for all of these together.",
             n,
         )
         yield text.format(n=n)

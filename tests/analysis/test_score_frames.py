@@ -76,7 +76,7 @@ def test_risk_scores_are_the_same_in_every_form(tmp_path, frame):
         ({"left": "yes"}, "row 0: 'yes' in column 'left' is not a score"),
         ({"Noise": "Paired"}, "the table, row 0: Noise is 'Paired'"),
         ({"Noise": None}, "the table, row 0: Noise is ''"),
-        ({"Noise": "Coupled"}, "the table has no row whose Noise is Independent"),
+        ({"Noise": "Coupled"}, "the table has no row with Independent in the column Noise"),
         ({"Category": "law"}, "must name a column Noise"),
     ],
 )

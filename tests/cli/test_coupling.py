@@ -79,7 +79,7 @@ def test_a_small_table_by_hand(call, table):
         ("Coupled,0,1\n", "Coupled,0,yes\n", "line 5: 'yes' in column 'b' is not a score"),
         ("Independent,1,0\nIndependent,0,1\n", "", "same prompts"),
         (TABLE, "", "must name a column Noise"),
-        (TABLE, "Noise,a,b\n", "has no row whose Noise is Coupled"),
+        (TABLE, "Noise,a,b\n", "has no row with Coupled in the column Noise"),
     ],
 )
 def test_tables_that_make_no_sense(call, table, old, new, complaint):

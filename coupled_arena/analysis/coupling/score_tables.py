@@ -231,7 +231,7 @@ def _protocols(frame: pd.DataFrame, seeds: int, name: str) -> list[NDArray[np.bo
     for protocol in _PROTOCOLS:
         rows = protocols.count(protocol)
         if not rows:
-            text = _("{name} has no row whose {noise} is {protocol}.")
+            text = _("{name} has no row with {protocol} in the column {noise}.")
             raise ScoreError(text.format(name=name, noise=_NOISE, protocol=protocol))
         if rows % seeds:
             text = _(

@@ -157,8 +157,8 @@ def unjoined_groups(cells: StratumCells) -> str:
     if groups < 2:
         return ""
     text = _(
-        "No votes join {n} groups of models: how models of one compare with those of another is "
-        "unknown, and their error bars say so."
+        "No votes join {n} groups of models. How models of different groups compare is unknown, "
+        "and their error bars show this."
     )
     return text.format(n=groups)
 

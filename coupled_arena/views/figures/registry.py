@@ -60,16 +60,15 @@ WIN_RATES = Figure(
     "win_rates",
     N_("Win rates"),
     N_(
-        "How often people prefer the model, averaged over its opponents. A tie is a win for "
-        "neither side, unless half a win was chosen. Both bad counts as a tie. Two equal models "
-        "that tie often therefore both have a low win rate. Each interval is for one model alone. "
-        "Rank-sets, not intervals, show which models differ."
+        "How often people prefer the model, averaged over its opponents. A tie is half a win for "
+        "both, unless a win for neither was chosen. Both bad counts as a tie. Each interval is for "
+        "one model alone. Rank-sets, not intervals, show which models differ."
     ),
 )
 PAIRS = Figure(
     "leaderboard",
     "pairs",
-    N_("Who beats whom"),
+    N_("Win rates by pair"),
     N_(
         "How often the model of the row beat the model of the column. The colour counts ties "
         "half: it is neutral if two models are even. A dash means that the two never met."
@@ -101,8 +100,8 @@ MODE_PAIRS = Figure(
     N_("Pairs by mode"),
     N_(
         "How often the row beat the column in coupled and in independent battles. The stars come "
-        "from a two-sided test that respects shared prompts. Both numbers fall if coupling makes "
-        "more ties."
+        "from a two-sided test that respects shared prompts. Here a tie is a win for neither: both "
+        "numbers fall if coupling makes more ties."
     ),
 )
 STYLE_EFFECTS = Figure(
@@ -223,7 +222,7 @@ TAILS = Figure(
 FIRST_ORDER = Figure(
     "risk",
     "first_order",
-    N_("Who dominates, first order"),
+    N_("Dominance, first order"),
     N_(
         "The same in the first order, which asks for more. The row must be better at every "
         "quantile, not only on average up to each quantile."
@@ -232,7 +231,7 @@ FIRST_ORDER = Figure(
 SECOND_ORDER = Figure(
     "risk",
     "second_order",
-    N_("Who dominates, second order"),
+    N_("Dominance, second order"),
     N_(
         "How far the row is from dominating the column in the second order. At 0 the row "
         "dominates; at 100 the column does. Bold means that the row ranks ahead of the column, "

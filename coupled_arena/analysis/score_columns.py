@@ -57,8 +57,8 @@ def score_of(cell: object, where: str, column: str, option: str) -> float:
     if not math.isfinite(score):
         shown = cell if isinstance(cell, str) else text
         text = _(
-            "{where}: {shown!r} in column {column!r} is not a score; write a number, True or "
-            "False, or leave the column out: {option} names those to read."
+            "{where}: {shown!r} in column {column!r} is not a score. Write a number, True or "
+            "False, or leave the column out: {option} names the columns to read."
         )
         raise ScoreError(text.format(where=where, shown=shown, column=column, option=option))
     return score

@@ -79,17 +79,14 @@ def _count_text(word: Rater, n: int) -> str:
 def _hidden_text(word: Rater, n: int) -> str:
     if word is Rater.PEOPLE:
         return ngettext(
-            "{n:,} vote more on battles that people may still be asked to vote on, which are not "
-            "shown.",
-            "{n:,} votes more on battles that people may still be asked to vote on, which are not "
-            "shown.",
+            "{n:,} more vote is hidden, because people may still be asked to vote on the battle.",
+            "{n:,} more votes are hidden, because people may still be asked to vote on the "
+            "battles.",
             n,
         )
     return ngettext(
-        "{n:,} verdict more on battles that people may still be asked to vote on, which are not "
-        "shown.",
-        "{n:,} verdicts more on battles that people may still be asked to vote on, which are not "
-        "shown.",
+        "{n:,} more verdict is hidden, because people may still be asked to vote on the battle.",
+        "{n:,} more verdicts are hidden, because people may still be asked to vote on the battles.",
         n,
     )
 

@@ -66,10 +66,10 @@ def headline(found: ModelSummary) -> str:
     if (overall := found.overall) is None:
         return _("Nobody has voted on this model yet.")
     text = ngettext(
-        "Against all others alike, people would prefer it in {rate} of comparisons ({interval}, "
-        "{level}), by {n:,} vote on pairs.",
-        "Against all others alike, people would prefer it in {rate} of comparisons ({interval}, "
-        "{level}), by {n:,} votes on pairs.",
+        "People prefer it in {rate} of comparisons with all others, each weighing the same "
+        "({interval}, {level}; {n:,} vote on pairs).",
+        "People prefer it in {rate} of comparisons with all others, each weighing the same "
+        "({interval}, {level}; {n:,} votes on pairs).",
         overall.comparisons,
     ).format(
         rate=_rate(overall),
@@ -86,13 +86,13 @@ def category_words(found: ModelSummary) -> str:
     if not found.categories or not found.overall:
         return _("No category has votes on this model.")
     apart = [each.name for each in found.categories if _place(each, found.overall) != "even"]
-    sentences = [_("No category can be told from the overall win rate yet.")]
+    sentences = [_("No category differs clearly from the overall win rate yet.")]
     if apart:
-        text = _("Other than overall, for the intervals do not meet: {names}.")
+        text = _("Different from the overall win rate, because the intervals do not meet: {names}.")
         sentences = [text.format(names=", ".join(apart))]
     if len(found.categories) > 1:
         text = _(
-            "The {n} intervals hold together, so that none stands out by having been looked for."
+            "The {n} intervals hold together, so a category does not stand out by search alone."
         )
         sentences.append(text.format(n=len(found.categories)))
     if left := found.more_categories:
@@ -108,7 +108,7 @@ def category_words(found: ModelSummary) -> str:
 def opponent_words(found: ModelSummary) -> str:
     """Return what the intervals of the opponents allow for."""
     if not found.opponents:
-        return _("It has met nobody under people's eyes.")
+        return _("It has no votes against any opponent yet.")
     if len(found.opponents) == 1:
         return _("A tie is a win for neither.")
     text = _("The {n} intervals hold together. A tie is a win for neither.")

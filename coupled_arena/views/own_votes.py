@@ -93,10 +93,10 @@ def _conclusion(standing: PairStanding) -> str:
     votes, level = standing.votes, 1 - standing.alpha
     if standing.low <= 0 <= standing.high:
         if standing.high - standing.low > 1:
-            return _("Far too few to say which of them people prefer.")
+            return _("Far too few to say which model people prefer.")
         text = _(
-            "Too few to say which of them people prefer: {model} may be from {behind:.0%} behind "
-            "to {ahead:.0%} ahead ({level:.0%} interval)."
+            "Too few to say which model people prefer: {model} may be from {behind:.0%} behind to "
+            "{ahead:.0%} ahead ({level:.0%} interval)."
         )
         behind, ahead = abs(standing.low), standing.high
         return text.format(model=votes.first, behind=behind, ahead=ahead, level=level)

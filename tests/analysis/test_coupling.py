@@ -192,7 +192,7 @@ def test_answers_of_different_samplings_are_not_mixed(two_temperatures, call):
     db = two_temperatures
     code, out, err = call("coupling", "--db", db)
     assert (code, out, err.count("\n")) == (1, "", 1)
-    assert "choose one with --temperature, --top-p or --sampler" in err
+    assert "Choose one way with --temperature, --top-p or --sampler" in err
     assert "drawn in different ways (temperature 0.7, " in err
     code, out, _ = call("coupling", "--db", db, "--temperature", 1.0, "--json")
     assert (code, json.loads(out)["pairs"][0]["seeds"]) == (0, 2)

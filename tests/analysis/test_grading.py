@@ -194,7 +194,7 @@ def test_words_speak_of_the_benchmark(graded, call):
     code, out, _ = call("audit", "--truth", "benchmark", "--db", graded[0])
     assert code == 0
     assert "10 checked answers with bob are worth" in out
-    assert "Judge and the benchmark say the same of" in out
+    assert "Judge and benchmark say the same of" in out
     assert "people" not in out
 
 
@@ -209,7 +209,7 @@ def test_no_readable_grade_is_told_as_such(graded, call, tmp_path):
     code, out, _ = call(*asked, db)
     assert code == 0
     assert "No quiz answer has a readable grade of bob." in out
-    assert f"unreadable and not counted: {asked_about}." in out
+    assert f"which do not count: {asked_about}." in out
     code, out, _ = call(*asked, db, "--json")
     answer = json.loads(out)
     assert (code, answer["comparisons"], answer["benchmark"]) == (0, 0, "quiz")
@@ -227,7 +227,7 @@ def test_what_cannot_be_audited(graded, call, tmp_path):
         pass
     for words, told in (
         (["--db", empty], "use the judge command with --grade"),
-        (["--db", db, "--judge", "ann"], "ann has graded no answers. Who has: bob."),
+        (["--db", db, "--judge", "ann"], "ann has graded no answers. Judges with grades: bob."),
         (["--db", db, "--metric", "mmlu"], "Choose scores with --metric: quiz."),
     ):
         code, out, err = call("audit", "--truth", "benchmark", *words)

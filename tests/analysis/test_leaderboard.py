@@ -197,8 +197,8 @@ def test_modes_are_kept_apart_and_their_mixture_is_said(store):
         alone,
         "Without 3 comparisons of 12 (25.00%), those that matter most, A would be first in place "
         "of B.",
-        "Sides were not drawn by lot, and not all pairs have 5 votes in each order: win rates "
-        "contain what being shown first does.",
+        "Sides were not drawn by lot, and not all pairs have 5 votes in each order. The win "
+        "rates therefore contain the effect of being shown first.",
         "1 pair was always shown in one order: A–B.",
     )
     assert read_leaderboard(store, Selection(mode=Mode.UNKNOWN)).estimate is None

@@ -53,7 +53,7 @@ def test_prompts_with_an_empty_cell_are_left_out_for_all_models():
 def test_a_model_without_a_whole_prompt_is_named():
     frame = answers()
     frame.loc[frame.model == "b", "truth"] = None
-    with pytest.raises(ScoreError, match="empty cell on every prompt of a: leave the model out"):
+    with pytest.raises(ScoreError, match=r"empty cell on every prompt of a\. Leave out the model"):
         risk_scores_from_frame(frame)
 
 

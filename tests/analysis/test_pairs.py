@@ -68,8 +68,8 @@ def test_nothing_is_said_of_a_pair_without_votes(store):
     ("outcomes", "words"),
     [
         ([(2, 1)], "and that is yours."),
-        ([(1, 2)] * 3, "Far too few to say which of them people prefer."),
-        ([(1, 2), (2, 1)] * 12, "Too few to say which of them people prefer: ann may be from"),
+        ([(1, 2)] * 3, "Far too few to say which model people prefer."),
+        ([(1, 2), (2, 1)] * 12, "Too few to say which model people prefer: ann may be from"),
         ([(1, 2)] * 30 + [(2, 1)] * 5, "People prefer ann: it is"),
         ([(2, 1)] * 30 + [(1, 2)] * 5, "People prefer bob: it is"),
     ],

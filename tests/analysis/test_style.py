@@ -310,7 +310,9 @@ def test_a_trait_that_never_varies_is_left_out(styled):
     assert [effect.trait for effect in board.effects] == [Trait.LENGTH]
     same = read_style_board(styled[0], Selection(), Control.LENGTH)
     assert [row.controlled for row in board.models] == [row.controlled for row in same.models]
-    assert "nothing to hold fixed: headings, bold text and list items" in style_warnings(board)[0]
+    assert (
+        "nothing can be held fixed: headings, bold text and list items" in style_warnings(board)[0]
+    )
 
 
 def test_replies_of_one_length_leave_the_board_as_it_is(store):
@@ -318,7 +320,7 @@ def test_replies_of_one_length_leave_the_board_as_it_is(store):
     board = read_style_board(store, Selection(), Control.LENGTH)
     assert board.effects == ()
     assert all(row.controlled == row.plain for row in board.models)
-    assert "nothing to hold fixed: length" in style_warnings(board)[0]
+    assert "nothing can be held fixed: length" in style_warnings(board)[0]
 
 
 @pytest.mark.slow

@@ -184,7 +184,9 @@ def test_another_model_by_now_is_said(models):
     models[name].table = changed
     reason = explain_divergence(battle, models, 1)
     assert reason.again == (False, True)
-    assert f"{name}: drawn again, another token wins" in " ".join(divergence_words(reason))
+    assert f"{name}: another token wins when the draw is repeated" in " ".join(
+        divergence_words(reason)
+    )
 
 
 def test_sentences_weigh_odds_against_noise(models):

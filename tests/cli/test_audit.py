@@ -148,7 +148,7 @@ def test_a_plan_for_a_place_on_the_leaderboard_of_all_models(answer, real):
     assert alone > 2
     rates = {row["model"]: row["win_rate"] for row in board["models"]}
     assert found["lead"] == pytest.approx(rates["gpt-4"] - rates["claude-v1"])
-    assert "standard deviations) with probability 0.8" in found["words"][0]
+    assert "with probability 0.8 takes" in found["words"][0]
     assert 1 < found["tau_max"] < 1.2  # within pairs GPT-4 explains little
 
 

@@ -239,7 +239,7 @@ def test_simulate_clusters(call):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--human", "601"], "Of 600 comparisons, 601 cannot keep their vote."),
+        (["--human", "601"], "601 of 600 comparisons cannot keep their vote."),
         (["--human", "some"], "'some' is not a list of numbers"),
         (["--alpha", "5"], "--alpha is an error level between 0 and 1, such as 0.05, not 5."),
         (["--alpha", ""], "at least one number of votes and one alpha"),

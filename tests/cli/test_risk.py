@@ -67,7 +67,7 @@ def test_a_table_by_hand(answer, write):
     assert found["mean_win_rate"] == {"model": [1, 0], "sample": None}
     assert "by_metric" not in found
     warnings = " ".join(found["warnings"])
-    assert "There are 3 prompts only" in warnings
+    assert "There are only 3 prompts" in warnings
     assert "Second order leaves 1 of 1 pairs undecided" in warnings
 
 
@@ -153,7 +153,7 @@ def test_text_of_several_metrics(call, write):
         assert part in out
     assert "10,000 bootstrap samples cannot reject anything for 2 models" in out
     assert "All scores are the same of a, b" not in out
-    assert "Truth: all scores are the same of a, b." in out
+    assert "Truth: all scores of a, b are the same." in out
 
 
 def test_options_that_warn(answer, write):

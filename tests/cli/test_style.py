@@ -41,7 +41,7 @@ def test_the_board_says_what_length_does(call, db):
 def test_the_audit_says_what_sways_judge_and_people(call, db):
     code, out, _ = call("audit", "--db", db, "--judge", "gpt", "--control", "length")
     assert code == 0
-    assert "with twice the length gets" in out
+    assert "twice the length gets" in out
     code, out, _ = call("audit", "--db", db, "--judge", "gpt", "--json")
     assert json.loads(out)["control"] == "none"
     for wrong in (["--majority"], ["--truth", "benchmark"]):

@@ -143,7 +143,7 @@ def test_a_model_without_votes_may_have_any_position():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"human": (121,)}, "Of 120 comparisons, 121 cannot keep their vote"),
+        ({"human": (121,)}, "121 of 120 comparisons cannot keep their vote"),
         ({"human": (0,)}, "0 cannot keep"),
         ({"human": ()}, "at least one number of votes"),
         ({"alphas": (0.05, 1.0)}, "alpha must lie between 0 and 1, not at 1.0"),

@@ -126,8 +126,8 @@ def test_replies_come_back_with_a_column_more(store, battles, tmp_path, format):
 
 
 NO_SCORE = (
-    "in column 'x' is not a score; write a number, True or False, or leave the column out: "
-    "--metrics names those to read"
+    "in column 'x' is not a score. Write a number, True or False, or leave the column out: "
+    "--metrics names the columns to read"
 )
 
 

@@ -146,8 +146,8 @@ def test_style_is_held_fixed_where_it_is_asked_for():
     assert styled[panel._all].visible
     assert styled[panel._models] == judge_style_models(judge_style(command)).html()
     assert "amber" in styled[panel._models]
-    assert "with twice the length gets" in styled[panel._words]
+    assert "twice the length gets" in styled[panel._words]
     assert "one half is chance" in styled[panel._words]
-    assert "nothing to hold fixed: headings" in styled[panel._words]
+    assert "nothing can be held fixed: headings" in styled[panel._words]
     # What does not hang on style is the same.
     assert styled[tab._table] == plain[tab._table]

@@ -281,7 +281,7 @@ class TestJudge:
     def test_what_the_judge_saves_is_said(self, judged):
         said = judge_words(of_judge(judged))
         assert "λ = " in said
-        assert "more votes</b> would have to be added to the 20 there are" in said
+        assert "more votes</b>, besides its 20." in said
 
     def test_the_judge_is_named_and_its_name_is_no_markup(self, judged):
         subtitle = win_rate_figure(of_judge(judged, BoardSource.JUDGE)).layout.title.subtitle.text

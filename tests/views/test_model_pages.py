@@ -120,15 +120,15 @@ def test_words_do_not_outrun_intervals():
     rest = ((), (), {}, (), ())
     unclear = ModelSummary(*made, (near,), 0, *rest)
     clear = ModelSummary(*made, (near, far), 2, *rest)
-    assert category_words(unclear) == "No category can be told from the overall win rate yet."
+    assert category_words(unclear) == "No category differs clearly from the overall win rate yet."
     assert category_words(clear).startswith(
-        "Other than overall, for the intervals do not meet: far."
+        "Different from the overall win rate, because the intervals do not meet: far."
     )
     assert "2 intervals hold together" in category_words(clear)
     assert category_words(clear).endswith("2 more with fewer votes are left out.")
     assert headline(unclear) == (
-        "Against all others alike, people would prefer it in 50.0% of comparisons "
-        "(45.0% to 55.0%, 95% interval), by 400 votes on pairs."
+        "People prefer it in 50.0% of comparisons with all others, each weighing the same "
+        "(45.0% to 55.0%, 95% interval; 400 votes on pairs)."
     )
 
 

@@ -115,7 +115,7 @@ def read_benchmark_estimates(
         model_numbers(cursor, selection)  # raises if there is no such model
         if selection.judge not in benchmark_scores.graders(cursor):
             known = ", ".join(benchmark_scores.graders(cursor)) or _("none yet: use judge --grade")
-            text = _("{judge} has graded no answers. Who has: {known}.")
+            text = _("{judge} has graded no answers. Judges with grades: {known}.")
             raise StoreError(text.format(judge=selection.judge, known=known))
         rows = benchmark_scores.graded_answers(cursor, selection, benchmark)
         unreadable = benchmark_scores.unreadable_grades(cursor, selection.judge or "")

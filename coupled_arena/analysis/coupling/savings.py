@@ -104,19 +104,19 @@ def _check_alike(cells: ScoreCells, metric: str) -> None:
     """Refuse to mix what no comparison must mix."""
     if len(cells.samplings) > 1:
         text = _(
-            "These {metric} answers were drawn in different ways ({ways}), which a comparison "
-            "must not mix: choose one with --temperature, --top-p or --sampler, or keep the runs "
-            "in databases of their own. --by-sampling has them side by side."
+            "These {metric} answers were drawn in different ways ({ways}), and a comparison "
+            "cannot mix them. Choose one way with --temperature, --top-p or --sampler, or keep "
+            "the runs in separate databases. --by-sampling shows all ways side by side."
         )
         raise ScoreError(text.format(metric=metric, ways="; ".join(cells.samplings)))
     if n := cells.reworded:
         text = ngettext(
             "{n:,} question of {metric} was put in different words, with different system prompts "
-            "or beginnings of the answer, which a comparison must not mix: keep the runs in "
-            "databases of their own.",
+            "or beginnings of the answer. A comparison cannot mix them: keep the runs in separate "
+            "databases.",
             "{n:,} questions of {metric} were put in different words, with different system "
-            "prompts or beginnings of the answer, which a comparison must not mix: keep the runs "
-            "in databases of their own.",
+            "prompts or beginnings of the answer. A comparison cannot mix them: keep the runs in "
+            "separate databases.",
             n,
         )
         raise ScoreError(text.format(metric=metric, n=n))

@@ -246,8 +246,8 @@ def _pairing(scores: RiskScores, settings: RiskSettings) -> bool:
     if not scores.paired:
         model, prompt = scores.missing_prompt() or (_("a model"), "")
         text = _(
-            "{model} has no score on prompt {prompt!r}, which another model has: leave out "
-            "what not all have, or compare them as independent samples (--independent)."
+            "{model} has no score on prompt {prompt!r}, which another model has. Leave out what "
+            "not all have, or compare them as independent samples (--independent)."
         )
         raise ScoreError(text.format(model=model, prompt=prompt))
     return True

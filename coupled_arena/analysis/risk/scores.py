@@ -240,8 +240,8 @@ def _repetitions(cells: ScoresByReply, metrics: tuple[str, ...]) -> int:
     if len(seen) > 1:
         (one, (model, prompt)), (other, (rival, question)), *__ = seen.items()
         text = _(
-            "{model} has {one} on prompt {prompt!r} where {rival} has {other} on "
-            "{question!r}: there must be as many replies to each prompt."
+            "{model} has {one} on prompt {prompt!r}, but {rival} has {other} on {question!r}. "
+            "There must be as many replies to each prompt."
         )
         raise ScoreError(
             text.format(
@@ -349,8 +349,8 @@ def risk_scores_from_frame(
     for model in dict.fromkeys(owner for owner, __ in cells):
         if all(owner != model for owner, _ in whole):
             text = _(
-                "{name} has an empty cell on every prompt of {model}: leave the model out, or "
-                "the column; --metrics names those to read."
+                "{name} has an empty cell on every prompt of {model}. Leave out the model or the "
+                "column; --metrics names the columns to read."
             )
             raise ScoreError(text.format(name=name, model=model))
     try:
@@ -379,8 +379,8 @@ def _check_header(header: list[str], name: str) -> None:
         raise ScoreError(text.format(name=name))
     if missing or len(header) < 3 or ((_METRIC in header) and _SCORE not in header):
         text = _(
-            "The first line of {name} must name the columns model, prompt, metric and score, "
-            "or model, prompt and one for each metric."
+            "The first line of {name} must name the columns model, prompt, metric and score. Or "
+            "it names model, prompt and one column for each metric."
         )
         raise ScoreError(text.format(name=name))
 

@@ -81,7 +81,7 @@ class ResamplingPlan:
             raise ValueError(_("Give at least one number of votes and one alpha."))
         for n in self.human:
             if not 0 < n <= self.total:
-                text = _("Of {total} comparisons, {n} cannot keep their vote.")
+                text = _("{n} of {total} comparisons cannot keep their vote.")
                 raise ValueError(text.format(total=self.total, n=n))
         for alpha in self.alphas:
             check_alpha(alpha)

@@ -69,7 +69,7 @@ WIN_RATES = Figure(
 PAIRS = Figure(
     "leaderboard",
     "pairs",
-    N_("Who beats whom"),
+    N_("Win rates by pair"),
     N_(
         "How often the model of the row beat the model of the column. The colour counts ties "
         "half: it is neutral if two models are even. A dash means that the two never met."
@@ -223,7 +223,7 @@ TAILS = Figure(
 FIRST_ORDER = Figure(
     "risk",
     "first_order",
-    N_("Who dominates, first order"),
+    N_("Dominance, first order"),
     N_(
         "The same in the first order, which asks for more. The row must be better at every "
         "quantile, not only on average up to each quantile."
@@ -232,7 +232,7 @@ FIRST_ORDER = Figure(
 SECOND_ORDER = Figure(
     "risk",
     "second_order",
-    N_("Who dominates, second order"),
+    N_("Dominance, second order"),
     N_(
         "How far the row is from dominating the column in the second order. At 0 the row "
         "dominates; at 100 the column does. Bold means that the row ranks ahead of the column, "

@@ -66,29 +66,29 @@ def _worth(audit: Audit) -> Iterator[str]:
     unknown = not least or median(least) <= 1
     worth = _worth_at_most(audit, median(limits))
     if unknown:
-        early = _("Too early to say whether {judge} adds anything: {said}")
-        worth = early.format(judge=audit.judge, said=worth)
+        early = _("Too early to say whether {judge} adds anything. {worth}")
+        worth = early.format(judge=audit.judge, worth=worth)
     yield worth
     yield _limit(audit, median(now))
     if not unknown and audit.board_tau_max is not None:
         yield _(
-            "On the leaderboard, which compares like with like, they are worth {worth} at most: "
-            "between the same two models the verdicts explain {share:.1%} of how votes vary."
+            "On the leaderboard they are worth {worth} at most. Between the same two models the "
+            "verdicts explain {share:.1%} of the variance of votes."
         ).format(worth=_short(10 * audit.board_tau_max), share=audit.board_explained)
     if audit.estimates.truth is Truth.VOTES:
         ranges = "; ".join(
             _(_TIES[ties]).format(low=10 * low, high=10 * high)
             for ties, (low, high) in audit.tau_max_range.items()
         )
-        yield _("At most that is, by model, {ranges}.").format(ranges=ranges)
+        yield _("The limit by model: {ranges}.").format(ranges=ranges)
 
 
 def _limit(audit: Audit, now: float) -> str:
     if not audit.judge_only:
         return _("That is the limit, however many verdicts it gives.")
     return _(
-        "That is the limit, however many verdicts it gives; with the {n:,} verdicts there are on "
-        "other comparisons, they are worth {worth}."
+        "That is the limit, however many verdicts it gives. With the {n:,} verdicts on other "
+        "comparisons they are worth {worth} now."
     ).format(n=audit.judge_only, worth=_short(10 * now))
 
 
@@ -127,14 +127,14 @@ def _bias(audit: Audit) -> Iterator[str]:
 def _largest(audit: Audit, row: ModelAudit, bias: float) -> str:
     if row.bias_low is None or row.bias_high is None:
         return _(
-            "Too early to say whether it is biased: the largest bias found, on {model}, is "
-            "{points:+.1f} points (nothing is known of how sure that is)."
+            "Too early to say whether it is biased. The largest bias is {points:+.1f} points, on "
+            "{model}, with unknown certainty."
         ).format(model=row.model, points=100 * bias)
     bounds = {"low": 100 * row.bias_low, "high": 100 * row.bias_high, "level": level(audit.alpha)}
     if row.bias_low <= 0 <= row.bias_high:
         return _(
-            "Too early to say whether it is biased: the largest bias found, on {model}, is "
-            "{points:+.1f} points ({low:+.1f} to {high:+.1f}, {level} interval)."
+            "Too early to say whether it is biased. The largest bias is {points:+.1f} points, on "
+            "{model} ({low:+.1f} to {high:+.1f}, {level} interval)."
         ).format(model=row.model, points=100 * bias, **bounds)
     way = "more" if bias > 0 else "less"
     return by_truth(audit, way, model=row.model, points=100 * abs(bias), **bounds)
@@ -159,11 +159,11 @@ def _swaps(audit: Audit) -> Iterator[str]:
     if audit.estimates.truth is Truth.BENCHMARK:
         return
     if not orders.swapped:
-        yield _("No pair was judged in both orders, so nothing is known of flips.")
+        yield _("No pair was judged in both orders, so flips are unknown.")
         return
     yield _(
-        "Asked again with the answers swapped, it names the other model in {flipped:.1%} of {n:,} "
-        "pairs and goes to or from a tie in {tied:.1%}."
+        "With the answers swapped, it names the other model in {flipped:.1%} of {n:,} pairs. In "
+        "{tied:.1%} it goes to or from a tie."
     ).format(
         flipped=orders.flipped / orders.swapped,
         n=orders.swapped,
@@ -213,16 +213,14 @@ def _warnings(audit: Audit) -> Iterator[str]:
     if clusters is not None and clusters < FEW_PROMPTS:
         yield few_prompts(audit, clusters)
     if unreadable := estimates.orders.unreadable:
-        yield _("Answers of the judge that are unreadable and not counted: {n}.").format(
-            n=unreadable
-        )
+        yield _("Unreadable answers of the judge, which do not count: {n}.").format(n=unreadable)
     if not audit.comparisons:
         yield _nothing(audit)
         return
     if not audit.judge_only and estimates.truth is Truth.VOTES:
         yield _(
-            "Every verdict is on a comparison that people voted on too, so the judge adds nothing "
-            "yet: let it judge battles that nobody voted on."
+            "The judge adds nothing yet, because people voted on every comparison that it judged. "
+            "Let it judge battles without votes."
         )
     yield from _of_models(audit)
 
@@ -231,8 +229,8 @@ def key_words(audit: Audit) -> Iterator[str]:
     """Say which answers count alone where a model's own are the key."""
     if audit.estimates.only is not None:
         yield _(
-            "Only answers of battles of the mode {mode} count: coupled answers share their luck, "
-            "so that a key from the same battles agrees with them too often."
+            "Only answers of battles of the mode {mode} count. Coupled answers share their luck, "
+            "so a key from the same battles would agree with them too often."
         ).format(mode=modes_named((audit.estimates.only,)))
 
 
@@ -260,10 +258,10 @@ def judge_use_words(use: JudgeUse) -> Iterator[str]:
     """Say where a judge abstains, and where its verdicts have no probabilities."""
     if use.abstained:
         text = ngettext(
-            "The judge said different things in both orders on {n:,} of {judged:,} comparisons, "
-            "and abstains there: {votes:,} vote counts without it.",
-            "The judge said different things in both orders on {n:,} of {judged:,} comparisons, "
-            "and abstains there: {votes:,} votes count without it.",
+            "The judge contradicts itself in the two orders of {n:,} of {judged:,} comparisons, "
+            "and abstains there. {votes:,} vote counts without it.",
+            "The judge contradicts itself in the two orders of {n:,} of {judged:,} comparisons, "
+            "and abstains there. {votes:,} votes count without it.",
             use.abstained_voted,
         )
         yield text.format(n=use.abstained, judged=use.comparisons, votes=use.abstained_voted)

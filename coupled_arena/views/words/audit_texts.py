@@ -39,43 +39,41 @@ class _Texts:
 _TEXTS = {
     Truth.VOTES: _Texts(
         worthless=N_(
-            "Too early to say what the verdicts of {judge} are worth: nothing in these {n:,} "
-            "comparisons can be told from chance."
+            "Too early to say what the verdicts of {judge} are worth. Nothing in these {n:,} "
+            "comparisons differs from chance."
         ),
         worth=N_(
             "10 human votes with {judge} are worth {worth} at most ({low} to {high}, medians of "
             "the models' {level} intervals)."
         ),
         worth_unbounded=N_(
-            "10 human votes with {judge} are worth {worth} at most, with nothing known of how sure "
-            "that is."
+            "10 human votes with {judge} are worth {worth} at most, with unknown certainty."
         ),
         frontier=N_(
-            "{models}: the judge agrees with people at most as often as people prefer the model, "
-            "so that no number of verdicts can double the worth of a vote."
+            "{models}: the judge agrees with people no more often than people prefer the model. "
+            "No number of verdicts can double the worth of a vote."
         ),
         more=N_(
-            "Its largest bias is on {model}: it prefers this model {points:.1f} points more often "
-            "than people do ({low:+.1f} to {high:+.1f}, {level} interval)."
+            "Its largest bias: it prefers {model} {points:.1f} points more often than people do "
+            "({low:+.1f} to {high:+.1f}, {level} interval)."
         ),
         less=N_(
-            "Its largest bias is on {model}: it prefers this model {points:.1f} points less often "
-            "than people do ({low:+.1f} to {high:+.1f}, {level} interval)."
+            "Its largest bias: it prefers {model} {points:.1f} points less often than people do "
+            "({low:+.1f} to {high:+.1f}, {level} interval)."
         ),
         safe=N_(
-            "By the estimates alone it would rank the models as people do by itself: the two "
-            "closest models are {gap} points apart, more than twice that."
+            "By the estimates, the judge alone would rank the models as people do. The two "
+            "closest models are {gap} points apart, more than twice that bias."
         ),
         unsafe=N_(
-            "By itself it could rank models in another order than people: the two closest models "
-            "are {gap} points apart."
+            "The judge alone may rank the models in another order than people. The two closest "
+            "models are {gap} points apart."
         ),
         agreement=N_(
             "Judge and people say the same of {share:.1%} of the {n:,} comparisons that have both."
         ),
         constant=N_(
-            "The judge, or people, always said the same of {models}: no correlation can be told "
-            "from that."
+            "The judge, or people, always said the same of {models}, so the correlation is unknown."
         ),
         against=N_("judge {judge} against people's votes"),
         counted=N_("{n:,} comparisons with both"),
@@ -91,46 +89,42 @@ _TEXTS = {
     ),
     Truth.BENCHMARK: _Texts(
         worthless=N_(
-            "Too early to say what the verdicts of {judge} are worth: nothing in these {n:,} "
-            "answers can be told from chance."
+            "Too early to say what the verdicts of {judge} are worth. Nothing in these {n:,} "
+            "answers differs from chance."
         ),
         worth=N_(
             "10 checked answers with {judge} are worth {worth} at most ({low} to {high}, medians "
             "of the models' {level} intervals)."
         ),
         worth_unbounded=N_(
-            "10 checked answers with {judge} are worth {worth} at most, with nothing known of how "
-            "sure that is."
+            "10 checked answers with {judge} are worth {worth} at most, with unknown certainty."
         ),
         frontier=N_(
-            "{models}: the judge knows what is right no more often than the model does, so that no "
+            "{models}: the judge knows the right answer no more often than the model does. No "
             "number of its grades can double the worth of a checked answer."
         ),
         more=N_(
-            "Its largest bias is on {model}: it calls this model's answers right {points:.1f} "
-            "points more often than the benchmark does ({low:+.1f} to {high:+.1f}, {level} "
-            "interval)."
+            "Its largest bias: it calls {model} right {points:.1f} points more often than the "
+            "benchmark does ({low:+.1f} to {high:+.1f}, {level} interval)."
         ),
         less=N_(
-            "Its largest bias is on {model}: it calls this model's answers right {points:.1f} "
-            "points less often than the benchmark does ({low:+.1f} to {high:+.1f}, {level} "
-            "interval)."
+            "Its largest bias: it calls {model} right {points:.1f} points less often than the "
+            "benchmark does ({low:+.1f} to {high:+.1f}, {level} interval)."
         ),
         safe=N_(
-            "By the estimates alone it would rank the models as the benchmark does by itself: the "
-            "two closest models are {gap} points apart, more than twice that."
+            "By the estimates, the judge alone would rank the models as the benchmark does. The "
+            "two closest models are {gap} points apart, more than twice that bias."
         ),
         unsafe=N_(
-            "By itself it could rank models in another order than the benchmark: the two closest "
-            "models are {gap} points apart."
+            "The judge alone may rank the models in another order than the benchmark. The two "
+            "closest models are {gap} points apart."
         ),
         agreement=N_(
-            "Judge and the benchmark say the same of {share:.1%} of the {n:,} answers that have "
-            "both."
+            "Judge and benchmark say the same of {share:.1%} of the {n:,} answers that have both."
         ),
         constant=N_(
-            "The judge, or the benchmark, always said the same of {models}: no correlation can be "
-            "told from that."
+            "The judge, or the benchmark, always said the same of {models}, so the correlation is "
+            "unknown."
         ),
         against=N_("judge {judge} against a benchmark"),
         counted=N_("{n:,} answers with both"),
@@ -157,18 +151,16 @@ def few_prompts(audit: Audit, n: int) -> str:
     """Return that all labels are on so few prompts."""
     if audit.estimates.truth is Truth.VOTES:
         text = ngettext(
-            "All votes are on {n} prompt: the intervals know little of what other prompts would "
-            "say.",
-            "All votes are on {n} prompts: the intervals know little of what other prompts would "
-            "say.",
+            "All votes are on {n} prompt, so the intervals say little about other prompts.",
+            "All votes are on {n} prompts, so the intervals say little about other prompts.",
             n,
         )
     else:
         text = ngettext(
-            "All checked answers are on {n} prompt: the intervals know little of what other "
-            "prompts would say.",
-            "All checked answers are on {n} prompts: the intervals know little of what other "
-            "prompts would say.",
+            "All checked answers are on {n} prompt, so the intervals say little about other "
+            "prompts.",
+            "All checked answers are on {n} prompts, so the intervals say little about other "
+            "prompts.",
             n,
         )
     return text.format(n=n)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 from markupsafe import Markup
 
@@ -30,14 +31,14 @@ def coupling_warnings(found: Coupling) -> tuple[str, ...]:
         warnings.append(left_out.format(n=n))
     if other_blocks(found.scores.table):
         elsewhere = _(
-            "The scores change at other places than every {seeds} rows, as if a prompt had more "
-            "repetitions, or fewer: check their number (--seeds), for all of this depends on it."
+            "The scores change at other places than every {seeds} rows. Check the number of "
+            "repetitions of a prompt (--seeds): every result here depends on it."
         )
         warnings.append(elsewhere.format(seeds=found.scores.table.coupled.shape[1]))
     if still := [pair for pair in found.pairs if not math.isfinite(pair.savings)]:
         unclear = _(
-            "The scores of {pairs} never differed under independent generation, so that there is "
-            "nothing to save."
+            "The scores of {pairs} never differed under independent generation, so nothing can be "
+            "saved."
         )
         names = [pair_named(pair.model_a, pair.model_b) for pair in still]
         warnings.append(unclear.format(pairs="; ".join(names)))
@@ -64,46 +65,28 @@ def calculator_findings(pair: PairSavings, error: float, repetitions: int, alpha
         A number is out of range.
     """
     coupled, independent = prompts_needed(pair, error, repetitions, alpha)
-    text = Markup(_calculated(pair, coupled, independent, repetitions)).format(
+    answers = ngettext("{n} answer", "{n} answers", repetitions).format(n=repetitions)
+    needed = _(
+        "With {answers} to each prompt, a {level} interval of ± {error:g} for the difference takes "
+        "{coupled} prompts coupled and {independent} independent."
+    )
+    text = Markup(needed).format(
+        answers=answers,
         level=level(alpha),
         error=error,
-        n=repetitions,
         coupled=bold(f"{coupled:,}"),
         independent=bold(f"{independent:,}"),
-        share=1 - coupled / independent if independent else 0,
     )
-    return paragraph(text)
+    return paragraph(Markup(" ").join([text, *_fewer(pair, coupled, independent)]))
 
 
-def _calculated(pair: PairSavings, coupled: int, independent: int, repetitions: int) -> str:
-    """Return the sentence that fits: whether fewer prompts are claimed depends on the interval."""
+def _fewer(pair: PairSavings, coupled: int, independent: int) -> Iterator[str]:
+    """Say whether coupling takes fewer prompts, as far as the interval allows."""
     if pair.savings_low <= 0 <= pair.savings_high:
-        return ngettext(
-            "A {level} interval of ± {error:g} for the difference, with {n} answer to each prompt, "
-            "takes {coupled} prompts coupled and {independent} independent by the estimates: too "
-            "early to say whether coupling takes fewer.",
-            "A {level} interval of ± {error:g} for the difference, with {n} answers to each "
-            "prompt, takes {coupled} prompts coupled and {independent} independent by the "
-            "estimates: too early to say whether coupling takes fewer.",
-            repetitions,
-        )
-    if 0 < coupled < independent:
-        return ngettext(
-            "A {level} interval of ± {error:g} for the difference, with {n} answer to each prompt, "
-            "takes {coupled} prompts coupled and {independent} independent, {share:.0%} fewer by "
-            "the estimates.",
-            "A {level} interval of ± {error:g} for the difference, with {n} answers to each "
-            "prompt, takes {coupled} prompts coupled and {independent} independent, {share:.0%} "
-            "fewer by the estimates.",
-            repetitions,
-        )
-    return ngettext(
-        "A {level} interval of ± {error:g} for the difference, with {n} answer to each prompt, "
-        "takes {coupled} prompts coupled and {independent} independent.",
-        "A {level} interval of ± {error:g} for the difference, with {n} answers to each prompt, "
-        "takes {coupled} prompts coupled and {independent} independent.",
-        repetitions,
-    )
+        yield _("It is too early to say whether coupling takes fewer.")
+    elif 0 < coupled < independent:
+        text = _("By the estimates, coupling takes {share:.0%} fewer.")
+        yield text.format(share=1 - coupled / independent)
 
 
 def _savings(pair: PairSavings, alpha: float) -> str:
@@ -150,14 +133,12 @@ def _identity(pair: PairSavings) -> str:
     gap, error = pair.identity_gap, pair.identity_gap_error
     if abs(gap) <= 3 * error:
         text = _(
-            "Proposition 1, with the covariance taken within prompts: the independent variance "
-            "less the coupled one less twice the covariance is {gap:+.4f} ± {error:.4f}, as chance "
-            "allows."
+            "Proposition 1 within prompts: independent variance, less coupled variance, less "
+            "twice the covariance, is {gap:+.4f} ± {error:.4f}, as chance allows."
         )
     else:
         text = _(
-            "Proposition 1, with the covariance taken within prompts: the independent variance "
-            "less the coupled one less twice the covariance is {gap:+.4f} ± {error:.4f}, more than "
-            "chance."
+            "Proposition 1 within prompts: independent variance, less coupled variance, less "
+            "twice the covariance, is {gap:+.4f} ± {error:.4f}, more than chance explains."
         )
     return text.format(gap=gap, error=error)

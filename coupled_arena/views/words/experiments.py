@@ -39,20 +39,21 @@ def _sentence(gain: float, *, unknown: bool) -> str:
     if unknown:
         return _(
             "Too early to say whether the verdicts of {judge} sharpen a ranking by {votes} of "
-            "{total} votes: {without:.2f} ranks left to a model without them, {left:.2f} with "
+            "{total} votes. A model keeps {without:.2f} ranks without them and {left:.2f} with "
             "them."
         )
     if gain > 0:
         return _(
-            "The verdicts of {judge} narrow a ranking by {votes} of {total} votes: {without:.2f} "
-            "ranks left to a model without them, {left:.2f} with them ({low:.2f} to {high:.2f} "
-            "fewer, {level} interval), which agree with those of all votes in {share:.0%} of "
-            "{repeats} repeats."
+            "The verdicts of {judge} narrow a ranking by {votes} of {total} votes. A model keeps "
+            "{without:.2f} ranks without them and {left:.2f} with them ({low:.2f} to {high:.2f} "
+            "fewer, {level} interval). In {share:.0%} of {repeats} repeats the rank-sets agree "
+            "with those of all votes."
         )
     return _(
-        "The verdicts of {judge} widen a ranking by {votes} of {total} votes: {without:.2f} ranks "
-        "left to a model without them, {left:.2f} with them ({low:.2f} to {high:.2f} more, {level} "
-        "interval), which agree with those of all votes in {share:.0%} of {repeats} repeats."
+        "The verdicts of {judge} widen a ranking by {votes} of {total} votes. A model keeps "
+        "{without:.2f} ranks without them and {left:.2f} with them ({low:.2f} to {high:.2f} more, "
+        "{level} interval). In {share:.0%} of {repeats} repeats the rank-sets agree with those of "
+        "all votes."
     )
 
 

@@ -102,7 +102,7 @@ def _begin_by_bytes(n: int) -> str:
 
 def _why(reason: Reason) -> Iterator[str]:
     if not reason.coupled:
-        yield _("The models had noise of their own: they may part where they agree on the odds.")
+        yield _("Each model had its own noise, so they may differ even if they agree on the odds.")
         return
     pair = _pair(reason)
     if pair is None:
@@ -138,13 +138,15 @@ def _weighed(reason: Reason, place: int, pair: tuple[Option, Option], luck: floa
     model, own, other = reason.models[place], pair[place], pair[1 - place]
     ours, theirs = own.seen[place], other.seen[place]
     if ours is None:
-        text = _("{model} does not find {option} among the likeliest any more.")
+        text = _("{option} is no longer among the likeliest tokens of {model}.")
         return text.format(model=model, option=option_words(own))
     if theirs is None:
         cut = _("{model} cannot draw {option}: top-k or top-p cuts it off.")
-        rare = _("{model} does not find {option} among the likeliest.")
+        rare = _("{option} is not among the likeliest tokens of {model}.")
         if _asks_for_byte(reason, place):  # the tokens may have no such byte, or begin otherwise
-            cut = _("{model} cannot draw {option}: no token that top-k and top-p leave goes on so.")
+            cut = _(
+                "{model} cannot draw {option}: no token within top-k and top-p continues with it."
+            )
         text = cut if reason.least[place] == 0 else rare
         return text.format(model=model, option=option_words(other))
     odds = math.log(ours.probability / theirs.probability)
@@ -172,12 +174,12 @@ def _doubts(reason: Reason) -> Iterator[str]:
     served = [m for m, least in zip(reason.models, reason.least, strict=True) if least is None]
     other = [m for m, again in zip(reason.models, reason.again, strict=True) if again is False]
     if served:
-        text = _("{models}: on a server, which keeps its probabilities to itself.")
+        text = _("{models}: on a server that does not report probabilities.")
         yield text.format(models=", ".join(served))
     if other:
         text = _(
-            "{models}: drawn again, another token wins. The sums are as close as the rounding of "
-            "another batch shape, or the model is not the one of then."
+            "{models}: another token wins when the draw is repeated. Either rounding in another "
+            "batch shape decides, or the model has changed."
         )
         yield text.format(models=", ".join(other))
 
@@ -189,7 +191,7 @@ def replay_words(result: Replay) -> str:
     if result.score_gap is None:
         text = _(
             "differs from token {token} of {model}, turn {turn}; the stored token cannot be drawn "
-            "there, or its probabilities are out of reach here"
+            "there, or its probability is unknown"
         )
     else:
         text = _(

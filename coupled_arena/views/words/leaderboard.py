@@ -92,7 +92,7 @@ def nothing_counted(board: Leaderboard) -> str:
     if selection.category or selection.language or selection.mode:
         return _("Nothing fits this selection yet.")
     if board.source is not BoardSource.HUMAN:
-        return _("No verdicts that this board could use.")
+        return _("There are no verdicts that this board could use.")
     if excluded := tuple(uncounted_words(board.estimates)):
         return " ".join(excluded)
     return _("No votes yet. Cast the first one in the Battle tab.")
@@ -117,8 +117,8 @@ def _weights(estimates: BoardEstimates) -> Markup:
         )
         return Markup(text).format(total=total)
     text = _(
-        "Where all of them judged, their verdicts weigh {weights}, together {total}: 0 ignores the "
-        "judges, 1 takes them as seriously as people."
+        "Where all of them judged, their verdicts weigh {weights}, together {total}. 0 ignores "
+        "the judges; 1 takes them as seriously as people."
     )
     weights = Markup(", ").join(
         Markup("{} <b>{:.2f}</b>").format(judge, weight)
@@ -135,10 +135,10 @@ def _saved(estimates: BoardEstimates) -> Markup:
     if saved < 0.5:
         return Markup(ngettext("It saves no votes here.", "They save no votes here.", judges))
     text = ngettext(
-        "To be as certain without it, {bold}{saved:,.0f} more votes{end} would have to be added to "
-        "the {human:,} there are.",
-        "To be as certain without them, {bold}{saved:,.0f} more votes{end} would have to be added "
-        "to the {human:,} there are.",
+        "To be as certain without it, the board would need {bold}{saved:,.0f} more votes{end}, "
+        "besides its {human:,}.",
+        "To be as certain without them, the board would need {bold}{saved:,.0f} more votes{end}, "
+        "besides its {human:,}.",
         judges,
     )
     human = estimates.by_source[BoardSource.HUMAN].human
@@ -180,7 +180,7 @@ def _ties(modes: ModeComparison, alpha: float) -> Markup:
 
 def _order(modes: ModeComparison) -> str:
     if modes.flips:
-        return _("By the estimates alone, which chance may turn around, rankings flip:")
+        return _("By the estimates alone, which may be chance, rankings flip:")
     if np.isfinite(modes.averages.difference).sum() < 2:
         return _("Rankings need pairs with {n} votes in both.").format(n=MINIMUM_PER_PAIR)
     return _("By the estimates alone, both rank the models in the same order.")
@@ -207,13 +207,13 @@ def _meaning(board: Leaderboard) -> Iterator[str]:
     """Say in what win rates and rank-sets are others than those of most boards."""
     if board.estimates.method.ties is TieScore.LOSS:
         yield _(
-            "A tie counts as a win for neither: these win rates are another quantity than those "
-            "of a board where it is half a win for both."
+            "A tie counts as a win for neither. These win rates do not compare with those of boards "
+            "where a tie is half a win for both."
         )
     if board.scope is Scope.MARGINAL:
         text = _(
-            "Each rank-set holds at {level} for its model alone, if that was chosen before "
-            "looking; all together they hold less often."
+            "Each rank-set holds at {level} for its model alone, if you chose the model before "
+            "you looked. All rank-sets together hold less often."
         )
         yield text.format(level=level(board.alpha))
 
@@ -264,8 +264,8 @@ def _sides(board: Leaderboard) -> Iterator[str]:
         yield _("Sides were not drawn by lot: both orders of each pair weigh the same here.")
     else:
         yield _(
-            "Sides were not drawn by lot, and not all pairs have {n} votes in each order: win "
-            "rates contain what being shown first does."
+            "Sides were not drawn by lot, and not all pairs have {n} votes in each order. The win "
+            "rates therefore contain the effect of being shown first."
         ).format(n=MINIMUM_PER_PAIR)
     if pairs := sides.one_sided:
         text = ngettext(

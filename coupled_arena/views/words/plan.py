@@ -10,7 +10,7 @@ from markupsafe import Markup
 from coupled_arena.analysis.audit.plan import VotePlan
 from coupled_arena.analysis.rewordings import pooled_words
 from coupled_arena.core.choices import Cutoff
-from coupled_arena.core.language import _, ngettext
+from coupled_arena.core.language import _
 from coupled_arena.views.markup import joined, paragraph
 from coupled_arena.views.words.names import level, verdicts_counted, votes_counted
 
@@ -49,65 +49,56 @@ def _plan(plan: VotePlan) -> Iterator[str]:
 
 def _needed(plan: VotePlan) -> str:
     goal, needs = plan.question, plan.needs
-    return _aim(plan).format(
+    aim = _(
+        "A {level} interval of width {width:g} for {model}'s win rate takes {votes} by people "
+        "alone."
+    )
+    if plan.lead is not None:
+        aim = _(
+            "To separate {model} and {other}, {points} points apart, with probability {power:g} "
+            "takes {votes} by people alone."
+        )
+    judged = _(
+        "With {judge} it takes {votes}, and {verdicts:.3g} verdicts on other comparisons for each "
+        "vote."
+    )
+    aim = aim.format(
         level=level(goal.alpha),
         width=goal.width,
         model=goal.model,
         other=goal.other,
         points=f"{100 * abs(plan.lead):.2g}" if plan.lead is not None else "",
-        k=plan.board_models,
-        alpha=goal.alpha,
-        deviations=plan.critical_value,
         power=goal.power,
-        n=needs.votes_alone,
-        votes=needs.votes,
-        judge=plan.judge,
-        verdicts=needs.verdicts_per_vote,
-        worth=_worth(plan),
+        votes=votes_counted(needs.votes_alone),
     )
+    judged = judged.format(
+        judge=plan.judge,
+        votes=votes_counted(needs.votes),
+        verdicts=needs.verdicts_per_vote,
+    )
+    return " ".join([aim, judged, _worth(plan), *_board(plan)])
 
 
-def _aim(plan: VotePlan) -> str:
-    n = plan.needs.votes_alone
+def _board(plan: VotePlan) -> Iterator[str]:
+    """Say what it takes that the leaderboard compares many models at once."""
     if plan.lead is None:
-        return ngettext(
-            "A {level} interval of width {width:g} for {model}'s win-rate takes {n:,} vote by "
-            "people alone, or {votes:,} with {judge} and {verdicts:.3g} verdicts on other "
-            "comparisons for each vote: {worth}",
-            "A {level} interval of width {width:g} for {model}'s win-rate takes {n:,} votes by "
-            "people alone, or {votes:,} with {judge} and {verdicts:.3g} verdicts on other "
-            "comparisons for each vote: {worth}",
-            n,
-        )
+        return
+    text = _(
+        "The leaderboard compares {k} models (alpha {alpha:g} for all at once: {deviations:.2f} "
+        "standard deviations)."
+    )
     if plan.question.cutoff is Cutoff.ANY_TIME:
-        return ngettext(
-            "To separate {model} and {other}, {points} points apart, on the leaderboard of {k} "
-            "models (alpha {alpha:g} for all of them at once, and at all looks: {deviations:.2f} "
-            "standard deviations) with probability {power:g} takes {n:,} vote by people alone, or "
-            "{votes:,} with {judge} and {verdicts:.3g} verdicts on other comparisons for each "
-            "vote: {worth}",
-            "To separate {model} and {other}, {points} points apart, on the leaderboard of {k} "
-            "models (alpha {alpha:g} for all of them at once, and at all looks: {deviations:.2f} "
-            "standard deviations) with probability {power:g} takes {n:,} votes by people alone, or "
-            "{votes:,} with {judge} and {verdicts:.3g} verdicts on other comparisons for each "
-            "vote: {worth}",
-            n,
+        text = _(
+            "The leaderboard compares {k} models (alpha {alpha:g} for all at once, and at all "
+            "looks: {deviations:.2f} standard deviations)."
         )
-    return ngettext(
-        "To separate {model} and {other}, {points} points apart, on the leaderboard of {k} models "
-        "(alpha {alpha:g} for all of them at once: {deviations:.2f} standard deviations) with "
-        "probability {power:g} takes {n:,} vote by people alone, or {votes:,} with {judge} and "
-        "{verdicts:.3g} verdicts on other comparisons for each vote: {worth}",
-        "To separate {model} and {other}, {points} points apart, on the leaderboard of {k} models "
-        "(alpha {alpha:g} for all of them at once: {deviations:.2f} standard deviations) with "
-        "probability {power:g} takes {n:,} votes by people alone, or {votes:,} with {judge} and "
-        "{verdicts:.3g} verdicts on other comparisons for each vote: {worth}",
-        n,
+    yield text.format(
+        k=plan.board_models, alpha=plan.question.alpha, deviations=plan.critical_value
     )
 
 
 def _worth(plan: VotePlan) -> str:
-    """Return what ten votes are then worth: a sentence of its own, which follows a colon."""
+    """Return what ten votes are then worth."""
     needs = plan.needs
     if math.isfinite(needs.tau_max):
         text = _("10 votes are then worth {worth:.1f}, and with unlimited verdicts {limit:.1f}.")

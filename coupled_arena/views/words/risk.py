@@ -23,11 +23,11 @@ _GAP = 0.1  # of violation ratios: .45 against .55
 _POWER = 0.95
 _DOUBTS = {
     PValues.PERCENTILE: N_(
-        "Percentile p-values alone tell equal models apart too often where few prompts have heavy "
-        "tails: swap p-values do not."
+        "Percentile p-values alone separate equal models too often if few prompts have heavy "
+        "tails. Swap p-values do not."
     ),
     PValues.APPROXIMATE: N_(
-        "Normal p-values are approximate: nearly equal models are told apart too often."
+        "Normal p-values are approximate: they separate nearly equal models too often."
     ),
     PValues.PUBLISHED: N_(
         "The published p-values reject half of the time at the boundary; they are here to "
@@ -150,8 +150,8 @@ def _misplaced(view: RiskView) -> Iterator[str]:
         return
     each = view.mean_risks[worst]
     yield _(
-        "{model} is number {rate} by mean win rate and {order} by the second order: its mean is "
-        "{mean:.3g}, and that of its worst {share:.3g} % of scores {tail:.3g}."
+        "{model} is number {rate} by mean win rate and {order} by the second order. Its mean is "
+        "{mean:.3g}; the mean of its worst {share:.3g} % of scores is {tail:.3g}."
     ).format(
         model=view.models[worst],
         rate=by_rate[worst],
@@ -215,7 +215,7 @@ def _of_settings(report: RiskReport) -> Iterator[str]:
 def _of_scores(report: RiskReport) -> Iterator[str]:
     size = report.scores.size
     if size < _FEW:
-        few = _("There are {n} prompts only: a bootstrap of so few promises little.")
+        few = _("There are only {n} prompts, too few for a reliable bootstrap.")
         yield few.format(n=size)
     share, tail = 100 * report.settings.tail_p, size * report.settings.tail_p
     if tail < _THIN:
@@ -238,20 +238,20 @@ def _of_view(view: RiskView, report: RiskReport) -> Iterator[str]:
         if sample.min() == sample.max()
     ]
     if constant:
-        yield _("all scores are the same of {models}.").format(models=", ".join(constant))
+        yield _("all scores of {models} are the same.").format(models=", ".join(constant))
     same = [
         pair_named(view.models[i], view.models[j])
         for i, j in combinations(range(len(view.models)), 2)
         if np.array_equal(view.samples[i], view.samples[j])
     ]
     if same:
-        text = _("the scores are identical of {pairs}; neither can win.")
+        text = _("the scores of {pairs} are identical; neither can win.")
         yield text.format(pairs=", ".join(same))
     nothing = np.mean([(sample == 0).mean() for sample in view.samples])
     if view.name == PORTFOLIO and report.settings.copula is Copula.EMPIRICAL and nothing > 0.5:
         yield _(
             "{share:.0%} of replies have no other reply below them in every metric, so they all "
-            "count as 0: take fewer metrics or the independent copula."
+            "count as 0. Take fewer metrics or the independent copula."
         ).format(share=nothing)
     yield from _undecided(view, report)
 
@@ -269,9 +269,9 @@ def _undecided(view: RiskView, report: RiskReport) -> Iterator[str]:
     if needed.max() <= size:
         return
     yield _(
-        "second order leaves {n} of {total} pairs undecided with {prompts:,} prompts; to tell "
-        "violation ratios of {low:g} from {high:g} with probability {power:g} takes about "
-        "{needed:,}."
+        "second order leaves {n} of {total} pairs undecided with {prompts:,} prompts. About "
+        "{needed:,} would separate violation ratios of {low:g} and {high:g} with probability "
+        "{power:g}."
     ).format(
         n=int(open_pairs.sum()),
         total=len(view.models) * (len(view.models) - 1) // 2,

@@ -14,8 +14,8 @@ from coupled_arena.views.words.names import level, named
 
 _EFFECTS = {
     Trait.LENGTH: N_(
-        "Between equally strong models a reply twice as long wins {rate:.1%} of comparisons, a tie "
-        "being half a win ({low:.1%} to {high:.1%}, {level} interval)."
+        "Between equally strong models a reply twice as long wins {rate:.1%} of comparisons "
+        "({low:.1%} to {high:.1%}, {level} interval). A tie is half a win."
     ),
     Trait.HEADERS: N_(
         "Between equally strong models a reply with headings wins {rate:.1%} against one without "
@@ -82,15 +82,16 @@ def obstacle_words(found: ObstructedError | None, counted: Counted, more: int = 
 _OBSTACLES = {
     Obstacle.NOTHING: N_("There is no comparison here in which style could be held fixed."),
     Obstacle.TEXTS: N_(
-        "Style control needs the texts of the replies, and no comparison here has them: votes that "
-        "were imported without replies cannot be used."
+        "Style control needs the texts of the replies, and no comparison here has them. Votes "
+        "that were imported without replies cannot be used."
     ),
     Obstacle.APART: N_(
-        "Scores with style held fixed need models that have both won and lost, directly or through "
-        "others: some of these have only won against the rest, only lost, or never met it."
+        "Scores with style held fixed need models that have both won and lost, directly or "
+        "through others. Some of these models only won against the rest, only lost, or never met "
+        "it."
     ),
     Obstacle.ENTANGLED: N_(
-        "What the models are and how they write cannot be told apart here ({traits}): the same two "
+        "The strength and the style of these models cannot be separated ({traits}): the same two "
         "models always differ alike. More varied replies help, or fewer traits held fixed."
     ),
     Obstacle.UNBOUNDED: N_(
@@ -113,12 +114,12 @@ def counted_words(counted: Counted) -> Iterator[str]:
     if not counted.comparisons:
         return
     if counted.constant:
-        text = _("No two replies differ here in this, so there is nothing to hold fixed: {traits}.")
+        text = _("All replies here are alike in this, so nothing can be held fixed: {traits}.")
         yield text.format(traits=traits_named(counted.constant))
     if counted.prompts < FEW_PROMPTS:
         text = ngettext(
-            "All of it is on {n} prompt: others may say otherwise.",
-            "All of it is on {n} prompts: others may say otherwise.",
+            "All comparisons are on {n} prompt: other prompts may give other results.",
+            "All comparisons are on {n} prompts: other prompts may give other results.",
             counted.prompts,
         )
         yield text.format(n=counted.prompts)
@@ -135,7 +136,7 @@ def _effect(effect: TraitEffect, alpha: float) -> str:
         rate=share.rate, low=share.low, high=share.high, level=level(alpha)
     )
     if share.low <= 0.5 <= share.high:
-        return _("{said} That may be luck.").format(said=text)
+        return _("{effect} That may be luck.").format(effect=text)
     return text
 
 
@@ -159,20 +160,20 @@ def _moves(board: StyleBoard) -> Iterator[str]:
 
 _JUDGED_EFFECTS = {
     Trait.LENGTH: N_(
-        "Between equally strong models a reply with twice the length gets {judge:.1%} of the "
-        "judge's verdicts and {people:.1%} of people's votes."
+        "Between equally strong models, twice the length gets {judge:.1%} of the judge's verdicts "
+        "and {people:.1%} of people's votes."
     ),
     Trait.HEADERS: N_(
-        "Between equally strong models a reply with twice as many headings gets {judge:.1%} of the "
-        "judge's verdicts and {people:.1%} of people's votes."
+        "Between equally strong models, twice as many headings get {judge:.1%} of the judge's "
+        "verdicts and {people:.1%} of people's votes."
     ),
     Trait.BOLD: N_(
-        "Between equally strong models a reply with twice as much in bold gets {judge:.1%} of the "
-        "judge's verdicts and {people:.1%} of people's votes."
+        "Between equally strong models, twice as much bold text gets {judge:.1%} of the judge's "
+        "verdicts and {people:.1%} of people's votes."
     ),
     Trait.LISTS: N_(
-        "Between equally strong models a reply with twice as many list items gets {judge:.1%} of "
-        "the judge's verdicts and {people:.1%} of people's votes."
+        "Between equally strong models, twice as many list items get {judge:.1%} of the judge's "
+        "verdicts and {people:.1%} of people's votes."
     ),
 }
 
@@ -189,8 +190,8 @@ def judge_style_warnings(found: JudgeStyle) -> tuple[str, ...]:
     if not obstructed and not found.agreement:
         warnings.append(
             _(
-                "How far the judge agrees at equal style has no finite estimate here: it always "
-                "says what people say, or people never prefer an answer."
+                "How far the judge agrees at equal style has no finite estimate here. The judge "
+                "always says what people say, or people never prefer an answer."
             )
         )
     return tuple(warnings)
@@ -201,8 +202,8 @@ def _beside(row: TraitBeside) -> str:
         judge=row.judge.twice.rate, people=row.people.twice.rate
     )
     if row.low <= 0 <= row.high:
-        return _("{said} That the two differ may be luck.").format(said=text)
-    return _("{said} The two differ by more than luck explains.").format(said=text)
+        return _("{effect} The difference between the two may be luck.").format(effect=text)
+    return _("{effect} The two differ by more than luck explains.").format(effect=text)
 
 
 def _agreement(found: JudgeStyle) -> Iterator[str]:
@@ -210,8 +211,8 @@ def _agreement(found: JudgeStyle) -> Iterator[str]:
     if held is None or plain is None:
         return
     yield _(
-        "Between equally strong models of equal style the answer that people prefer gets "
-        "{rate:.1%} of the judge's verdicts ({low:.1%} to {high:.1%}), without control "
+        "At equal strength and style, the judge prefers the answer that people prefer in "
+        "{rate:.1%} of verdicts ({low:.1%} to {high:.1%}). Without control the share is "
         "{plain:.1%} ({plain_low:.1%} to {plain_high:.1%}); one half is chance."
     ).format(
         rate=held.rate,

@@ -9,6 +9,7 @@ from coupled_arena.analysis.voters import VoterReport
 from coupled_arena.core.language import _, ngettext
 from coupled_arena.stats.ranking.fragility import Fragility
 from coupled_arena.store.tables.exclusions import Excluded
+from coupled_arena.views.words.names import votes_counted
 
 
 def voters_words(found: VoterReport) -> str:
@@ -17,12 +18,11 @@ def voters_words(found: VoterReport) -> str:
         return _("No votes yet.")
     suspects = sum(row.suspect for row in found.rows)
     voters = ngettext("{n:,} voter", "{n:,} voters", len(found.rows)).format(n=len(found.rows))
-    votes = ngettext("{n:,} vote", "{n:,} votes", found.votes).format(n=found.votes)
     return ngettext(
         "{voters}, {votes}: {n:,} votes too unlike the others (error level {alpha:g} over all).",
         "{voters}, {votes}: {n:,} vote too unlike the others (error level {alpha:g} over all).",
         suspects,
-    ).format(voters=voters, votes=votes, n=suspects, alpha=found.alpha)
+    ).format(voters=voters, votes=votes_counted(found.votes), n=suspects, alpha=found.alpha)
 
 
 def excluded_words(found: Excluded) -> str:
@@ -59,21 +59,15 @@ def uncounted_words(estimates: BoardEstimates) -> Iterator[str]:
             "{n:,} votes wait until their voters have cast more.",
             found.waiting,
         ).format(n=found.waiting)
-    if not found.votes:
-        return
-    if estimates.counting.excluded:
+    if found.votes and not estimates.counting.excluded:
+        yield excluded_words(found)
+    elif found.votes:
         text = ngettext(
             "{n:,} of {of:,} votes ({share}) is excluded, and counted here all the same.",
             "{n:,} of {of:,} votes ({share}) are excluded, and counted here all the same.",
             found.votes,
         )
-    else:
-        text = ngettext(
-            "{n:,} of {of:,} votes ({share}) is excluded and left out.",
-            "{n:,} of {of:,} votes ({share}) are excluded and left out.",
-            found.votes,
-        )
-    yield text.format(n=found.votes, of=found.of, share=f"{found.share:.1%}")
+        yield text.format(n=found.votes, of=found.of, share=f"{found.share:.1%}")
 
 
 def _named(found: Excluded, *, counted: bool) -> str:

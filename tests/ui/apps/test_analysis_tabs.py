@@ -47,7 +47,7 @@ def test_the_tab_audit(site, visit):
     for name in (figure.slug for figure in figures_of("audit")):
         page.wait_for_selector(f"#audit-{name} .js-plotly-plot .main-svg")
     assert page.locator("#audit-table tbody tr").count() == 2
-    of_the_board = "between the same two models the verdicts explain"
+    of_the_board = "Between the same two models the verdicts explain"
     assert page.locator("#audit-findings").get_by_text(of_the_board).count() == 1
     page.locator("#audit-ties").get_by_text("Ties left out").click()
     page.wait_for_function(

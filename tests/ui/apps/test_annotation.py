@@ -114,7 +114,7 @@ def test_the_viewer_shows_no_battle_that_people_are_asked_about(app, battles):
     heard = blindness.text_of([bytes(stranger.heard)])
     assert [secret for secret in {*untold(battles)} - asked if secret in heard] == []
     assert "Tell me a story about" not in heard
-    assert "more on battles that people may still be asked to vote on" in heard
+    assert "because people may still be asked to vote on the battle" in heard
 
 
 @pytest.fixture(scope="module")

@@ -93,7 +93,7 @@ def test_in_compare_it_is_told_of_what_is_on_show(app, visit):
         chosen = section.locator("tbody tr:has(.chosen) th").all_inner_texts()
         assert len(chosen) == 2
         said = " ".join(section.locator("p").all_inner_texts())
-        assert ("noise of their own" in said) == (mode == "independent")
+        assert ("its own noise" in said) == (mode == "independent")
         assert ("the same for both" in said) == (mode == "coupled")
         beginning = section.locator(".common")
         common = page.locator("#comparison .answer .common").first.text_content()

@@ -143,8 +143,8 @@ def test_a_name_leads_to_the_model_s_page_and_its_numbers_to_battles(board):
     board.wait_for_selector(".battles[aria-busy=false] h2")
     assert board.locator(".battles h2").inner_text() == HOSTILE
     said = board.locator(".battles .headline").inner_text()
-    assert f"people would prefer it in {rate} of comparisons (" in said
-    assert said.endswith("95% interval), by 32 votes on pairs.")
+    assert f"People prefer it in {rate} of comparisons with all others" in said
+    assert said.endswith("95% interval; 32 votes on pairs).")
     assert board.locator(".battles .history .days").count() == 1
     won = board.locator(".battles .numbers a", has_text="30/32")
     won.click()

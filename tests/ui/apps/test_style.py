@@ -41,6 +41,8 @@ def test_with_length_held_fixed_the_terse_models_are_ahead(board):
     board.locator("#board-style-words").get_by_text("a reply twice as long wins").wait_for()
     board.wait_for_selector("#board-style-effects .js-plotly-plot .main-svg")
     hold(board, "Length and Markdown")
-    board.locator("#board-style-words").get_by_text("nothing to hold fixed: headings").wait_for()
+    board.locator("#board-style-words").get_by_text(
+        "nothing can be held fixed: headings"
+    ).wait_for()
     hold(board, "Nothing")
     board.wait_for_selector("#board-style", state="detached")

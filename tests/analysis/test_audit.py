@@ -164,7 +164,7 @@ def test_what_the_judge_explains_of_the_board_is_what_it_explains_row_by_row(jud
 def test_words(judged):
     said = "\n".join(audit_words(read_audit(judged, GPT)))
     assert "10 human votes with gpt are worth" in said
-    assert "with the 90 verdicts there are on other comparisons" in said
+    assert "With the 90 verdicts on other comparisons" in said
     assert "The largest bias is -5.0 points, on a (-" in said
     assert "Too early to say whether it is biased" in said
     assert "may rank the models in another order" in said
@@ -204,7 +204,7 @@ def test_what_is_missing_is_said(store):
     said = "\n".join(audit_warnings(read_audit(store, GPT)))
     assert "mixes battles of different modes: coupled, independent" in said
     assert "2 models without a comparison that counts: c and d." in said
-    assert "always said the same of a and b:" in said
+    assert "always said the same of a and b, so" in said
     assert "2 models without a verdict of gpt: e and f." in said
     assert "which do not count: 1." in said
 
@@ -219,7 +219,7 @@ def _battle(store):
     ("human", "verdict", "message"),
     [
         (None, "first", "No comparison has both"),
-        ("first", "first", "the judge adds nothing yet"),
+        ("first", "first", "The judge adds nothing yet"),
     ],
 )
 def test_half_of_the_data(store, human, verdict, message):

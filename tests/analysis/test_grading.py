@@ -152,7 +152,7 @@ def test_the_audit_agrees_with_the_rows(graded, call):
         assert row["bias_low"] < row["judge_bias"] < row["bias_high"]
         assert row["b_low"] < row["b"] < row["b_high"]
     assert answer["clusters"] == 39
-    assert any("unreadable" in warning for warning in answer["warnings"])
+    assert any("Unreadable" in warning for warning in answer["warnings"])
 
 
 def test_filters_choose_answers(graded, call):

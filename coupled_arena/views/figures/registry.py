@@ -60,10 +60,9 @@ WIN_RATES = Figure(
     "win_rates",
     N_("Win rates"),
     N_(
-        "How often people prefer the model, averaged over its opponents. A tie is a win for "
-        "neither side, unless half a win was chosen. Both bad counts as a tie. Two equal models "
-        "that tie often therefore both have a low win rate. Each interval is for one model alone. "
-        "Rank-sets, not intervals, show which models differ."
+        "How often people prefer the model, averaged over its opponents. A tie is half a win for "
+        "both, unless a win for neither was chosen. Both bad counts as a tie. Each interval is for "
+        "one model alone. Rank-sets, not intervals, show which models differ."
     ),
 )
 PAIRS = Figure(
@@ -101,8 +100,8 @@ MODE_PAIRS = Figure(
     N_("Pairs by mode"),
     N_(
         "How often the row beat the column in coupled and in independent battles. The stars come "
-        "from a two-sided test that respects shared prompts. Both numbers fall if coupling makes "
-        "more ties."
+        "from a two-sided test that respects shared prompts. Here a tie is a win for neither: both "
+        "numbers fall if coupling makes more ties."
     ),
 )
 STYLE_EFFECTS = Figure(

@@ -207,8 +207,8 @@ def _meaning(board: Leaderboard) -> Iterator[str]:
     """Say in what win rates and rank-sets are others than those of most boards."""
     if board.estimates.method.ties is TieScore.LOSS:
         yield _(
-            "A tie counts as a win for neither. These win rates do not compare with those of boards "
-            "where a tie is half a win for both."
+            "A tie counts as a win for neither. These win rates do not compare with those of "
+            "boards where a tie is half a win for both."
         )
     if board.scope is Scope.MARGINAL:
         text = _(

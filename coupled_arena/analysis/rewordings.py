@@ -12,9 +12,9 @@ def pooled_words(n: int) -> Iterator[str]:
     if n:
         text = ngettext(
             "{n:,} question of a benchmark was put in different words, with different system "
-            "prompts or beginnings of the answer: these results are for all of them together.",
+            "prompts or beginnings of the answer. These results are for all of them together.",
             "{n:,} questions of a benchmark were put in different words, with different system "
-            "prompts or beginnings of the answer: these results are for all of them together.",
+            "prompts or beginnings of the answer. These results are for all of them together.",
             n,
         )
         yield text.format(n=n)

@@ -135,7 +135,7 @@ def test_clear_winners(answer, call, write):
         assert found[order]["relative"]["wins"] == [0, 0, 1 + 1]
     assert found["mean_win_rate"]["sample"] == [0, 0, 1]
     assert found["paired"]
-    assert any("identical of 0 and 1" in warning for warning in found["warnings"])
+    assert any("scores of 0 and 1 are identical" in warning for warning in found["warnings"])
     assert answer(path) == found
     code, out, _ = call("risk", path)
     assert code == 0
@@ -178,7 +178,7 @@ def test_options_that_warn(answer, write):
         ("a,2,True,0.2", "a,2,True", "line 3 has 3 columns, the first line 4"),
         ("a,2,True,0.2", "a,2,,0.2", "Left out, for a score is missing: 1 prompt."),
         ("a,2,True,0.2", "a,2,,", "Left out, for a score is missing: 1 prompt."),
-        ("a,2,True,0.2", "a,1,True,0.2", "a has 2 on prompt '1' where b has 1 on '1'"),
+        ("a,2,True,0.2", "a,1,True,0.2", "a has 2 on prompt '1', but b has 1 on '1'"),
         ("a,2,True,0.2", "a,3,True,0.2", "a has no score on prompt '2'"),
         ("a,2,True,0.2", ",2,True,0.2", "line 3 has no model or no prompt"),
         ("a,2,True,0.2\n", "", "a has one prompt; two are the least"),

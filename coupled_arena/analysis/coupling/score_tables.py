@@ -245,8 +245,8 @@ def _columns(
     unclear = len(set(header)) < len(header) or len(subjects) > 1 or not all(header)
     if header.count(_NOISE) != 1 or unclear:
         text = _(
-            "The first line of {name} must name a column {noise} and one for each model, each "
-            "differently; one besides may be named Subject."
+            "The first line of {name} must name a column {noise} and one column for each model. "
+            "All names differ; one more column may be named Subject."
         )
         raise ScoreError(text.format(name=name, noise=_NOISE))
     others = (_NOISE, *subjects)

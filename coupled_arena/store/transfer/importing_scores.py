@@ -152,8 +152,8 @@ select
         when metric is null then 'metric is missing'
         when score is not null and not coalesce(isfinite(value), false)
             then '''' || score || ''' in column ''' || if(wide, metric, 'score')
-                || ''' is not a score; write a number, True or False, or leave the column out: '
-                || '--metrics names those to read'
+                || ''' is not a score. Write a number, True or False, or leave the column out: '
+                || '--metrics names the columns to read'
     end as reason
 from staged
 left join (select battle, models from battles) as known on known.battle = staged.battle

@@ -63,9 +63,9 @@
       if (!left.has(name) && asLoaded.has(name) && asLoaded.get(name) !== stateOf(field)) now[name] = stateOf(field);
       if (field === document.activeElement) focus = name;
     }
-    const kept = { why, at: Date.now(), server: own(), fields: now, focus };
-    window.dispatchEvent(new CustomEvent("arena:keep", { detail: kept }));
-    storage((store) => store.setItem(STORED_AS, JSON.stringify(kept)));
+    const keep = { why, at: Date.now(), server: own(), fields: now, focus };
+    window.dispatchEvent(new CustomEvent("arena:keep", { detail: keep }));
+    storage((store) => store.setItem(STORED_AS, JSON.stringify(keep)));
   };
 
   const write = (name, field) => {

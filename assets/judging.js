@@ -86,7 +86,7 @@ const judgedNodes = (el, view) => {
     words.setAttribute("role", "status");
     return [el("judged", "section", "judged", [words])];
   }
-  const more = [...beside(judgement, view.reveal), ...(judgement.own ? [judgement.own] : [])];
+  const more = [...agreement(judgement, view.reveal), ...(judgement.own ? [judgement.own] : [])];
   const named = (place) => LETTERS[place];
   return [judgementNode(el, "judged", judgement, named, { more, formats: reading.formats() })];
 };

@@ -75,7 +75,7 @@ def test_every_way_to_decode_keeps_to_the_room(
     narrow = ca.Models(dict(models), load_settings())
     tight = ca.generate(narrow, PROMPTS, mode="both", seed=7, max_new_tokens=4)
     assert tight.to_frame().text.tolist() == replies.to_frame().text.tolist()
-    assert call(*generate)[0] == 0
+    assert (done := call(*generate))[0] == 0, done
     with Store.open(db) as store:
         stored = store.cursor().execute("select arithmetic from battles").fetchall()
     assert [how["turn 0/most battles at once"] for (how,) in stored] == ["1"] * 4

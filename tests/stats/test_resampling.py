@@ -144,7 +144,7 @@ def test_a_model_without_votes_may_have_any_position():
     ("changes", "message"),
     [
         ({"human": (121,)}, "121 of 120 comparisons cannot keep their vote"),
-        ({"human": (0,)}, "0 cannot keep"),
+        ({"human": (0,)}, "0 of 120 comparisons cannot keep"),
         ({"human": ()}, "at least one number of votes"),
         ({"alphas": (0.05, 1.0)}, "alpha must lie between 0 and 1, not at 1.0"),
         ({"repeats": 0}, "a repeat at least"),

@@ -22,15 +22,25 @@ with asked as (
     select * from comparisons
     where {where} and human is not null and not identical and model_a <> model_b
 ),
-shared as (
+paired as (
     select
-        prompt_no, battle_no, model_a, model_b, list(voter) as voters,
-        count(*) filter (human = 'first') as first,
-        count(*) filter (human = 'second') as second,
-        count(*) filter (human in ('tie', 'both_bad')) as neither
+        prompt_no, battle_no, least(model_a, model_b) as low, greatest(model_a, model_b) as high,
+        list(voter) as voters, count(*) as n,
+        count(*) filter (model_a < model_b) as upwards,
+        count(*) filter (human = if(model_a < model_b, 'first', 'second')) as lower,
+        count(*) filter (human = if(model_a < model_b, 'second', 'first')) as higher
     from asked
     group by all
-    having count(*) > 1 and count(*) = count(distinct voter)
+    having n > 1 and n = count(distinct voter)
+),
+-- Imported votes may be on either order of a pair: first is what most of its voters saw first.
+shared as (
+    select
+        prompt_no, battle_no, voters,
+        if(2 * upwards >= n, lower, higher) as first,
+        if(2 * upwards >= n, higher, lower) as second,
+        n - lower - higher as neither
+    from paired
 )
 """
 

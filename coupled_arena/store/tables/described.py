@@ -289,6 +289,8 @@ VOTES = StoredTable(
         named           =flag     True where an answer
                                   [names a model](trust.md#answers-that-name-a-model), so that it
                                   does not count by default
+        shown           wholes?   Places of the models in the order in which the voter saw them;
+                                  empty: the battle's order
         """,
     ),
     keys=["vote"],
@@ -304,6 +306,7 @@ VOTES = StoredTable(
         "excluded": "votes.seq in (select seq from ruled_votes where excluded)",
         "named": "votes.seq in (select seq from ruled_votes where named)",
     },
+    grows=["shown"],  # exports of older versions lack it
     moves=True,
 )
 RATIONALES = StoredTable(

@@ -142,11 +142,19 @@ ARENA_ROWS = """
         source, early, models, ranks,
         i - 1 as place_a,
         j - 1 as place_b
-    from counted_votes
-    join (
-        select *, unnest(range(i + 1, len(models) + 1)) as j
-        from (select *, unnest(range(1, len(models))) as i from visible)
-    ) using (battle)
+    from (
+        select * replace (if(turned, j, i) as i, if(turned, i, j) as j)
+        from (
+            select
+                *, coalesce(list_position(shown, j::integer - 1)
+                    < list_position(shown, i::integer - 1), false) as turned
+            from counted_votes
+            join (
+                select *, unnest(range(i + 1, len(models) + 1)) as j
+                from (select *, unnest(range(1, len(models))) as i from visible)
+            ) using (battle)
+        )
+    )
     left join asked using (battle)
     left join (
         select
@@ -231,7 +239,8 @@ insert into in_votes by name
 select
     file, line, vote, battle, judge as voter, ranks,
     winner = 'tie (bothbad)' as both_bad,
-    source, early, tstamp as cast_at, models
+    source, early, tstamp as cast_at, models,
+    if(len(models) = 2 and place_a > place_b, [1, 0], null) as shown
 from in_arena
 """
 

@@ -291,7 +291,7 @@ from outcomes
 where n in (select min(n) from outcomes group by id) and {absent}
 """
 _ADD_VOTES = """
-insert into votes (vote, battle, voter, ranks, both_bad, source, early, cast_at)
+insert into votes (vote, battle, voter, ranks, both_bad, source, early, cast_at, shown)
 select
     id, battle, voter,
     case
@@ -299,7 +299,7 @@ select
         when (outcome = 'first') <> turned then [1, 2]
         else [2, 1]
     end,
-    outcome = 'both_bad', source, false, given_at
+    outcome = 'both_bad', source, false, given_at, if(turned, [1, 0], null)
 from new
 order by n
 """

@@ -163,7 +163,11 @@ select
     seed_no, if(seed_no is null, seed_text, null),
     {voter}, {known},
     shown_first, shown_second, {outcome}, coalesce({raw}, ''),
-    if(source = 'identical', source, 'human'),
+    if(
+        lower(coalesce(nullif(trim(identical), ''), source)) in ('true', '1', 'identical')
+            and {outcome} = 'tie',
+        'identical', 'human'
+    ),
     coalesce(told_at, now()),
     {question}, category, language,
     ($single_turn and (coalesce(turn_no, 1) > 1 or coalesce(len(prompts), 1) > 1))

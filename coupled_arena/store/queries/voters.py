@@ -92,8 +92,8 @@ def shared_votes(cursor: Cursor, selection: Selection) -> SharedVotes:
         """,
         values,
     ).fetchall()[0]
-    said = [np.asarray(rows[name], dtype=np.int64) for name in ("first", "second", "neither")]
-    return SharedVotes(np.stack(said, axis=1), np.asarray(rows["prompt_no"], np.int64), *counted)
+    votes = [np.asarray(rows[name], dtype=np.int64) for name in ("first", "second", "neither")]
+    return SharedVotes(np.stack(votes, axis=1), np.asarray(rows["prompt_no"], np.int64), *counted)
 
 
 def check_voter(store: Store, voter: str, called: str) -> None:
@@ -137,7 +137,7 @@ def agreements_by_prompt(cursor: Cursor, judge: str, voter: str) -> list[tuple[i
 # Of more than two answers the first two, whose places were drawn: what a vote says of other pairs
 # depends on what it says of these. Votes on equal texts, or one model twice, say nothing.
 _STREAM = f"""
-with said as (
+with decided as (
     select
         seq, voter, cast_at, models[1] as one, models[2] as other,
         case
@@ -154,7 +154,7 @@ with said as (
 select
     voter, least(one, other) as first, greatest(one, other) as second,
     outcome::bigint as outcome, epoch({shown("cast_at")}) as moment
-from said
+from decided
 
 order by seq
 """

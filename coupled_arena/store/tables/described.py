@@ -36,8 +36,8 @@ class StoredColumn:
         Where it is stored, and what it is called there.
     needed : bool
         Whether a file must have a value.
-    tells : bool
-        Whether it tells files of this table from others.
+    identifies : bool
+        Whether it identifies files of this table from others.
     read : bool
         Whether it is read when the file comes back.
     compared : bool
@@ -50,7 +50,7 @@ class StoredColumn:
     table: str
     stored: str
     needed: bool
-    tells: bool
+    identifies: bool
     read: bool
     compared: bool
 
@@ -145,7 +145,7 @@ def _columns(table: str, text: str) -> tuple[StoredColumn, ...]:
         match = _LINE.fullmatch(line.strip())
         if match is None:
             raise ValueError(f"{table}: {line}")
-        name, kind, made, called, maybe, tells, elsewhere, stored, meaning = match.groups()
+        name, kind, made, called, maybe, identifies, elsewhere, stored, meaning = match.groups()
         own = elsewhere in (None, table)
         found.append(
             StoredColumn(
@@ -155,7 +155,7 @@ def _columns(table: str, text: str) -> tuple[StoredColumn, ...]:
                 "" if made else elsewhere or table,
                 stored or name,
                 not maybe,
-                bool(tells),
+                bool(identifies),
                 bool(called) and not made,
                 kind == "+" or (own and not made and kind != "-" and called != "order"),
             )

@@ -21,7 +21,7 @@ TABLES = {**FILES, ARENA.name: ARENA}
 def recognise(columns: Collection[str]) -> str | None:
     """Return the table of an export that has these columns; None for any other file."""
     for name, table in TABLES.items():
-        if {each.name for each in table.columns if each.tells} <= set(columns):
+        if {each.name for each in table.columns if each.identifies} <= set(columns):
             return name
     return None
 

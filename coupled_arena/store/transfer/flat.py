@@ -202,7 +202,7 @@ def voted_models(cursor: Cursor) -> tuple[str, ...]:
 
 
 def voted_judges(cursor: Cursor) -> tuple[str, ...]:
-    """Return the judges that said something of the same battles, sorted."""
+    """Return the judges with verdicts on the same battles, sorted."""
     return tuple(
         column_of(
             cursor,

@@ -15,6 +15,8 @@ QUESTION_NAMES = ("question_id", "prompt_id", "id")
 """Columns that say which question it was; the first that has a value counts."""
 VOTER_NAMES = ("voter", "judge", "judge_hash", "annotator")
 """Columns that say who voted; the first that has a value counts."""
+IDENTICAL_NAMES = ("identical", "source")
+"""Columns that mark a tie of equal answers; the first that has a value counts."""
 TEXTS = ("prompt", "response_a", "response_b", "conversation_a", "conversation_b")
 """Columns of what was asked and answered."""
 VERDICT = "verdict"
@@ -80,6 +82,10 @@ VOTE_COLUMNS = (
         ("mode",),
         N_("`coupled` or `independent`. Every other word counts as unknown."),
     ),
+    VoteColumn(
+        IDENTICAL_NAMES,
+        N_("`true`, or `identical`: a tie of equal answers, recorded without a question."),
+    ),
     VoteColumn(("response_a", "response_b"), N_("The answers."), ranked=False),
     VoteColumn(
         ("conversation_a", "conversation_b"),
@@ -97,8 +103,8 @@ VOTE_COLUMNS = (
         ranked=False,
     ),
     VoteColumn(
-        ("battle", "seed", "source"),
-        N_("Written by `export --format arena`: the battle, its noise, who decided."),
+        ("battle", "seed"),
+        N_("Written by `export --format arena`: the battle and its noise."),
         ranked=False,
     ),
 )

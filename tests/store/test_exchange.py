@@ -138,6 +138,7 @@ def test_jsonl_says_all_there_is(filled, tmp_path):
         "early": False,
         "excluded": False,
         "named": False,
+        "shown": None,
         "cast_at": "2026-03-01T02:03:04.567891Z",
         "models": ["alpha", "beta"],
     }

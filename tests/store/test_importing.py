@@ -340,7 +340,8 @@ def test_turns_of_mt_bench_are_battles_of_their_own_and_a_missing_turn_is_the_fi
     )
     assert told(import_files(store, [pairs], judge="gpt-4")) == (2, 2, 0, 4, 0, 0)
     assert told(import_files(store, [human])) == (1, 0, 1, 0, 0, 0)
-    assert counts(store, "gpt-4").labelled[2, 0, 1, SECOND, TIE] == 1
+    # As the expert saw them: y first.
+    assert counts(store, "gpt-4").labelled[2, 1, 0, FIRST, TIE] == 1
 
 
 @pytest.mark.parametrize("write", WRITERS)

@@ -216,7 +216,8 @@ def test_old_votes_between_equal_answers_are_left_out_and_stay(tmp_path, new_bat
         board = read_leaderboard(store)
         assert (board.human_votes, board.estimates.left_out) == (8, 1)
         with store.cursor() as cursor:
-            assert cursor.execute("from votes order by all").fetchall() == before
+            kept = cursor.execute("from votes order by all").fetchall()
+        assert kept == [(*row, None) for row in before]  # of old votes no other order is known
     (message,) = [message for message in board_warnings(board) if "left out" in message]
     assert (
         message

@@ -83,7 +83,7 @@ def test_the_newest_stands_and_none_is_rewritten(voted):
 @pytest.mark.parametrize("voter", ["bob", ""])
 def test_nobody_gives_reasons_for_the_vote_of_another(voted, voter):
     store, vote = voted
-    with pytest.raises(VoteError, match="no vote of yours"):
+    with pytest.raises(VoteError, match="You have no vote here"):
         give(store, said(vote, Criterion.STYLE), voter)
     assert stored(store) == 0
 
@@ -93,7 +93,7 @@ def test_a_tie_that_nobody_was_asked_about_has_no_reasons(store):
     store.add_battle(battle)
     vote = make_vote(battle, 1, 1, source=Source.IDENTICAL)
     store.cast(vote)
-    with pytest.raises(VoteError, match="no vote of yours"):
+    with pytest.raises(VoteError, match="You have no vote here"):
         give(store, said(vote, Criterion.STYLE))
 
 
@@ -126,7 +126,7 @@ def test_an_undone_vote_takes_its_reasons_along(held):
     give(store, said(vote, Criterion.STYLE))
     store.write(partial(votes.withdraw, vote=vote.id))
     assert (stored(store), stored(store, "pending_rationales")) == (0, 0)
-    with pytest.raises(VoteError, match="no vote of yours"):
+    with pytest.raises(VoteError, match="You have no vote here"):
         give(store, said(vote, Criterion.STYLE))
 
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from coupled_arena.core.rationales import Criterion, Rationale
 from coupled_arena.core.records import Mode, Outcome, Score, Source
 from coupled_arena.core.verdicts import Probabilities, Verdict
-from coupled_arena.store.tables import exclusions, judges, scores, votes
+from coupled_arena.store.tables import derived_rows, exclusions, judges, scores, votes
 from coupled_arena.store.work_queues.judging import PendingSolutions
 from tests.store.conftest import make_battle, make_vote
 
@@ -57,13 +57,24 @@ def _vote(store, battles):
     store.cast(make_vote(battles[3], 1, 2, id="v7", voter="eve", cast_at=at(16)))
     held = make_vote(battles[4], 2, 1, id="v8", voter="bob", cast_at=at(17))
     store.write(lambda cursor: votes.hold(cursor, held))
-    store.cast(make_vote(battles[4], 1, 2, id="v9", voter="dan", cast_at=at(17)))
+    store.cast(make_vote(battles[4], 2, 1, id="v9", voter="dan", cast_at=at(17)))
     store.cast(make_vote(battles[5], 1, 2, id="v10", voter="dan", cast_at=at(17)))
+    _turn(store, "v9")
     given = (("r1", "v2", "ann"), ("r2", "v4", "bob"), ("r3", "v8", "bob"))
     for name, vote, voter in given:
         why = Rationale(name, vote, (Criterion.STYLE,), "so", at(18))
         store.write(lambda cursor, why=why, voter=voter: votes.give_reasons(cursor, why, voter))
     store.write(lambda cursor: votes.add_reveals(cursor, [(battles[4].id, "somebody who asked")]))
+
+
+def _turn(store, vote):
+    """Let a vote be on the answers in the other order, as `import` writes it."""
+
+    def turn(cursor):
+        cursor.execute("update votes set shown = [1, 0] where vote = ?", [vote])
+        derived_rows.refresh(cursor, "true", {})
+
+    store.write(turn)
 
 
 def _judge(store, battles):

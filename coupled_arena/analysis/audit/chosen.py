@@ -145,7 +145,7 @@ judged as (
 )
 select
     row_number() over (order by answers, low, high) as n, low as model_a, high as model_b,
-    human, verdict, prompt, if(human is null, null, 'majority') as voter, mode
+    human, verdict, prompt, if(human is null, null, 'majority') as voter, mode, false as identical
 from voted full join judged using (answers, prompt, mode, low, high)
 """
 

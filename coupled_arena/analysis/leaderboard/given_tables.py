@@ -18,6 +18,7 @@ from coupled_arena.analysis.risk.scores import RiskScores
 from coupled_arena.core.errors import ScoreError, VoteError
 from coupled_arena.core.records import Mode, Outcome
 from coupled_arena.core.vote_columns import (
+    IDENTICAL_NAMES,
     KNOWN_WINNERS,
     QUESTION_NAMES,
     TEXTS,
@@ -113,12 +114,19 @@ def _checked(votes: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series]:
     voter = _first_of(votes, VOTER_NAMES)
     given["voter"] = ("= " + voter).where(voter.notna(), own)
     given["prompt"] = _prompts(votes, own)
+    given["identical"] = (given["human"] == Outcome.TIE.value) & _is_identical(votes)
     given["voter"] = given["voter"].where(given["human"].notna(), None)
     given["mode"] = Mode.UNKNOWN.value
     if "mode" in votes.columns:
         mode = _names(votes, "mode").str.lower()
         given["mode"] = mode.where(mode.isin(_MODES), Mode.UNKNOWN.value)
     return given, _pasted(votes, given, voter)
+
+
+def _is_identical(votes: pd.DataFrame) -> pd.Series:
+    """Return which rows are marked as ties of identical answers, which nobody was asked about."""
+    marked = _first_of(votes, IDENTICAL_NAMES)
+    return marked.str.lower().isin(("true", "1", "identical"))
 
 
 def _prompts(votes: pd.DataFrame, own: pd.Series) -> pd.Series:
@@ -139,7 +147,8 @@ def _pasted(votes: pd.DataFrame, given: pd.DataFrame, voter: pd.Series) -> pd.Se
     if not known.any():
         return known
     same = given[["model_a", "model_b", "human", "mode"]].assign(voter=voter, question=question)
-    for name in (*TEXTS, "turn", "tstamp", "timestamp"):
+    # A model that answers twice in a battle has two pairs of one voter.
+    for name in (*TEXTS, "turn", "tstamp", "timestamp", "repeat", "place_a", "place_b"):
         if name in votes.columns:
             same[name] = _names(votes, name)
     return same[known].duplicated().reindex(known.index, fill_value=False)
@@ -266,4 +275,5 @@ def _rows_of_scores(scores: RiskScores) -> pd.DataFrame:
         )
     rows = pd.concat(found, ignore_index=True)
     nobody = pd.Series(None, index=rows.index, dtype=object)
-    return rows.assign(n=np.arange(len(rows)), human=nobody, voter=nobody, mode=Mode.UNKNOWN.value)
+    unknown = {"human": nobody, "voter": nobody, "mode": Mode.UNKNOWN.value, "identical": False}
+    return rows.assign(n=np.arange(len(rows)), **unknown)

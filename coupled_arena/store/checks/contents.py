@@ -62,14 +62,17 @@ where finish not in {_among(Finish)} or place < 0 or models[place + 1] is distin
 """
 
 
-def _ranks(table: str) -> str:
+_SHOWN = "coalesce(list_sort(shown) = range(len(models)), true)"
+
+
+def _ranks(table: str, shown: str = "true") -> str:
     return f"""
     select vote
     from {table} as v
     join battles using (battle)
     where v.source not in {_among(Source)} or not coalesce(
         len(ranks) = len(models) and list_count(ranks) = len(ranks) and list_min(ranks) = 1
-        and (not both_bad or list_max(ranks) = 1),
+        and (not both_bad or list_max(ranks) = 1) and {shown},
         false
     )
     """
@@ -177,7 +180,10 @@ CONTENTS: tuple[Check, ...] = (
     Check("turn numbers", "the turns of each battle are 0, 1, 2 and so on", _TURNS, RESTORE),
     Check("reply places", "each reply is of its place's model", _REPLIES, RESTORE),
     Check(
-        "ranks", "each vote ranks the models of its battle, 1 the best", _ranks("votes"), RESTORE
+        "ranks",
+        "each vote ranks the models of its battle, 1 the best",
+        _ranks("votes", _SHOWN),
+        RESTORE,
     ),
     Check(
         "pending ranks", "so does each vote that can be undone", _ranks("pending_votes"), RESTORE

@@ -12,7 +12,9 @@ _ROWS = """
 with last_votes as (
     select
         battle, voter,
-        arg_max({ranks: ranks, bad: both_bad, source: source, moment: cast_at}, seq) as v
+        arg_max(
+            {ranks: ranks, bad: both_bad, source: source, moment: cast_at, shown: shown}, seq
+        ) as v
     from votes
     group by battle, voter
 ),
@@ -45,10 +47,15 @@ pairs as (
 voted as (
     select
         pairs.*, voter, coalesce(v.source = 'identical', false) as identical,
+        -- The voter saw the place from 0 that stands earlier in `shown` first.
+        list_filter(v.shown, lambda x: x in (pairs.i - 1, pairs.j - 1))[1] as seen_first,
+        if(seen_first = pairs.j - 1, -1, 1) as way,
         case
             when voter is null then null
             when v.bad then 'both_bad'
-            else (['first', 'tie', 'second'])[2 + sign(v.ranks[pairs.i] - v.ranks[pairs.j])::int]
+            else (['first', 'tie', 'second'])[
+                2 + way * sign(v.ranks[pairs.i] - v.ranks[pairs.j])::int
+            ]
         end as preferred,
         s.battle is not null and preferred in ('first', 'second') as says_nothing
     from pairs
@@ -100,9 +107,15 @@ asked_first as (
 select
     battle_no,
     hash(
-        prompt_no, judge_no::int, mode::text, model_a, model_b,
-        if(says_nothing, null, preferred)::text, verdict::text, identical, voter, category,
-        language, p_first, p_second, flipped
+        prompt_no, judge_no::int, mode::text,
+        if(way = 1, model_a, model_b), if(way = 1, model_b, model_a),
+        if(says_nothing, null, preferred)::text,
+        if(
+            way = 1, verdict,
+            coalesce(map {'first': 'second', 'second': 'first'}[verdict], verdict)
+        ),
+        identical, voter, category, language,
+        if(way = 1, p_first, p_second), if(way = 1, p_second, p_first), flipped
     ) as row_hash
 from whole
 join battles using (battle)

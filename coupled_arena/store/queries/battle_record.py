@@ -69,8 +69,8 @@ def record_of(cursor: Cursor, battle: str) -> BattleRecord:
     return BattleRecord(
         votes=tuple(_vote(*row) for row in _rows(cursor, _VOTES, battle)),
         verdicts=tuple(
-            StoredVerdict(judge, first, second, said and Outcome(said), raw, p, _utc(at))
-            for judge, first, second, said, raw, p, at in _rows(cursor, _VERDICTS, battle)
+            StoredVerdict(judge, first, second, outcome and Outcome(outcome), raw, p, _utc(at))
+            for judge, first, second, outcome, raw, p, at in _rows(cursor, _VERDICTS, battle)
         ),
         scores=tuple(StoredScore(*row) for row in _rows(cursor, _SCORES, battle)),
     )
@@ -113,9 +113,9 @@ def _rows(cursor: Cursor, query: str, battle: str) -> list[tuple[Any, ...]]:
 
 def _vote(*row: Any) -> StoredVote:
     vote, voter, ranks, bad, source, early, at, current, criteria, comment = row
-    said = tuple(map(Criterion, criteria)), comment
+    reasons = tuple(map(Criterion, criteria)), comment
     return StoredVote(
-        vote, voter, tuple(ranks), bad, Source(source), early, _utc(at), current, *said
+        vote, voter, tuple(ranks), bad, Source(source), early, _utc(at), current, *reasons
     )
 
 
@@ -132,7 +132,7 @@ class OwnRound:
     ranks : tuple of int or None
         By place; None where there is no vote, as with `source`.
     ended_at : datetime
-        When they voted, or were told what the judge had decided.
+        When they voted, or were shown the judge's decision.
     """
 
     battle: str
@@ -145,7 +145,7 @@ class OwnRound:
 
 
 def own_rounds(cursor: Cursor, voter: str, most: int) -> list[OwnRound]:
-    """Return the newest of a voter's rounds that were told to them."""
+    """Return the newest battles that were revealed to a voter."""
     rows = cursor.execute(
         f"""
         with own as (

@@ -269,7 +269,7 @@ def graded_answers(cursor: Cursor, selection: Selection, metric: str) -> Mapping
     mapping of str to ndarray, shape (n,)
         ``model``, ``battle_no``, ``prompt_no``, ``right`` (1 for a full score, else 0), and
         ``called_right``, masked where the judge gave no readable grade; ``probability``, that the
-        judge gives to the answer's being right, masked where the server told none.
+        judge gives to a right answer, masked where the server gives none.
     """
     values = selection.values | {"judge": selection.judge, "metric": metric}
     return cursor.execute(_ANSWERS + _CHOSEN_ANSWERS, values).fetchnumpy()

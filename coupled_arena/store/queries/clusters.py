@@ -76,7 +76,7 @@ class Block:
     prompt, cell : ndarray of int64
         Numbers of the prompt within the block, and of the kind.
     weight : ndarray of float64
-        1, but where judges are heard with weights.
+        1, except where judges count with weights.
     voter : ndarray of int64 or None
         As `number_voters` has them, -1 where nobody is known; None where nobody asked.
     shape : (int, int)

@@ -258,7 +258,8 @@ whole as (
 select
     battle, a.model as model_a, b.model as model_b,
     {{winner}} as winner, {{verdict}} as verdict,
-    whole.mode::text as mode, prompt_key as prompt, voter, identical, category, language
+    whole.mode::text as mode, prompt_key as prompt, voter, identical, category, language,
+    whole.n as repeat
 from whole
 join battles using (battle_no)
 join models as a on a.model_no = model_a

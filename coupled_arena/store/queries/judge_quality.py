@@ -26,7 +26,7 @@ from coupled_arena.store.queries.comparisons import (
 
 @dataclass(frozen=True)
 class Orders:
-    """What one judge said, by the order in which it was shown the answers.
+    """Verdicts of one judge by the order of the answers.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class Lengths:
 
 
 def orders(cursor: Cursor, selection: Selection) -> Orders:
-    """Count what the selected judge said in each order; `selection.voter` does not matter."""
+    """Count the verdicts of the selected judge in each order; `selection.voter` does not matter."""
     condition, values = _pair_condition(selection)
     counted = cursor.execute(
         f"""
@@ -123,15 +123,15 @@ def _orders(counted: list[tuple[str | None, str | None, int, int]]) -> Orders:
     twice = {"first": 0, "second": 0, "tie": 0}
     swapped = same = unreadable = 0
     for one, two, asked, n in counted:
-        heard = [outcome for outcome in (one, two) if outcome]
-        unreadable += n * (asked - len(heard))
-        for outcome in heard:
+        readable = [outcome for outcome in (one, two) if outcome]
+        unreadable += n * (asked - len(readable))
+        for outcome in readable:
             choices[outcome] += n
         if one and two:
             swapped += n
             if one == two:
                 twice[one] += n
-            elif "tie" not in heard:
+            elif "tie" not in readable:
                 same += n
     return Orders(
         first=choices["first"],
@@ -250,14 +250,14 @@ def own_preference(
 
 
 def probabilities(cursor: Cursor, selection: Selection) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Return what the judge held likely, what people said, and on which prompt.
+    """Return probabilities of the judge with the votes of people and their prompts.
 
     Returns
     -------
     likely : ndarray of float64, shape (n, 3)
         Probabilities of the first model, the second, and neither: means of both orders.
-    said : ndarray of float64, shape (n, 3)
-        1 where people said so, else 0.
+    outcomes : ndarray of float64, shape (n, 3)
+        1 for the outcome that people chose, else 0.
     prompts : ndarray of int64, shape (n,)
     """
     known: Any = model_numbers(cursor, selection)
@@ -272,8 +272,8 @@ def probabilities(cursor: Cursor, selection: Selection) -> tuple[FloatArray, Flo
         values,
     ).fetchnumpy()
     first, second = (np.asarray(rows[name], np.float64) for name in ("p_first", "p_second"))
-    said = np.asarray(rows["human"], dtype=object)
-    ways = [np.asarray(said == way, np.float64) for way in ("first", "second", "tie")]
+    human = np.asarray(rows["human"], dtype=object)
+    ways = [np.asarray(human == way, np.float64) for way in ("first", "second", "tie")]
     likely = np.column_stack([first, second, 1 - first - second])
     return likely, np.column_stack(ways), np.asarray(rows["prompt_no"], np.int64)
 
@@ -289,14 +289,14 @@ def _same(one: str, other: str) -> bool:
 
 @dataclass(frozen=True)
 class JudgeUse:
-    """How many comparisons a judge is heard on, and how.
+    """How many comparisons a judge counts on, and how.
 
     Attributes
     ----------
     comparisons : int
         Those that it judged.
     abstained : int
-        Of these, those where it said different things in both orders, and so counts for nothing.
+        Of these, those with different verdicts in both orders, which count for nothing.
     abstained_voted : int
         Of these, those with a vote, which counts by itself.
     without_probability : int
@@ -310,7 +310,7 @@ class JudgeUse:
 
 
 def judge_use(cursor: Cursor, selection: Selection) -> JudgeUse:
-    """Count the comparisons that the selected judge is heard on; none where verdicts just count.
+    """Count the comparisons that the selected judge counts on; none with plain verdicts.
 
     Raises
     ------

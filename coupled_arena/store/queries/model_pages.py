@@ -124,7 +124,7 @@ def pair_votes(cursor: Cursor, models: Sequence[str]) -> dict[frozenset[str], Pa
         group by all
         """
     ).fetchall()
-    found = (PairVotes(names[first], names[second], *told) for first, second, *told in rows)
+    found = (PairVotes(names[first], names[second], *counts) for first, second, *counts in rows)
     return {frozenset((each.first, each.second)): each for each in found}
 
 

@@ -27,7 +27,7 @@ from coupled_arena.store.queries.verdict_source import VerdictSource, judge_numb
 
 @dataclass(frozen=True, eq=False)
 class SharedRows:
-    """Comparisons with a vote that each of several judges has judged, by what all said of them.
+    """Comparisons with a vote that each of several judges has judged, by vote and verdicts.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class SharedRows:
     human : ndarray of int64, shape (rows,)
         The vote, by its place in `records.Outcome`.
     verdict : ndarray of int64, shape (rows,)
-        What the judges said: digits to the base of the number of outcomes, the first judge's first.
+        The verdicts: digits to the base of the number of outcomes, the first judge's first.
     times : ndarray of int64, shape (rows,)
     """
 
@@ -51,7 +51,7 @@ class SharedRows:
 
 
 def shared_rows(cursor: Cursor, selection: Selection) -> SharedRows:
-    """Count what people and all the judges of a selection said, however many judges.
+    """Count votes with the verdicts of all selected judges, however many.
 
     Without a judge the code of the verdicts is 0.
 
@@ -61,12 +61,12 @@ def shared_rows(cursor: Cursor, selection: Selection) -> SharedRows:
         The store knows no such judge or model.
     """
     known = model_numbers(cursor, selection)
-    said, where, values = _shared(cursor, selection, known)
-    verdict = said.verdict if said.numbers else "0"
+    source, where, values = _shared(cursor, selection, known)
+    verdict = source.verdict if source.numbers else "0"
     rows = cursor.execute(
         f"""
         select model_a, model_b, {CODES["human"]} as human, {verdict} as verdict, count(*) as n
-        from {said.table}
+        from {source.table}
         where {where}
         group by all
         order by all
@@ -93,8 +93,8 @@ def shared_prompts(cursor: Cursor, selection: Selection) -> int:
     StoreError
         The store knows no such judge or model.
     """
-    said, where, values = _shared(cursor, selection, model_numbers(cursor, selection))
-    query = f"select count(distinct prompt_no) from {said.table} where {where}"
+    source, where, values = _shared(cursor, selection, model_numbers(cursor, selection))
+    query = f"select count(distinct prompt_no) from {source.table} where {where}"
     return value_of(cursor, query, values)
 
 
@@ -118,11 +118,11 @@ def _shared(
     cursor: Cursor, selection: Selection, known: dict[str, int]
 ) -> tuple[VerdictSource, str, dict[str, object]]:
     """Return where the rows are, and the SQL condition that they meet, with its values."""
-    said = VerdictSource(tuple(judge_number(cursor, judge) for judge in selection.judges))
+    source = VerdictSource(tuple(judge_number(cursor, judge) for judge in selection.judges))
     where, values = condition_of(cursor, selection, known)
-    judge = said.numbers[0] if said.numbers else 0
+    judge = source.numbers[0] if source.numbers else 0
     both = f"judge_no = {judge} and human is not null and model_a <> model_b"
-    return said, f"{where} and {both}", values
+    return source, f"{where} and {both}", values
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +139,7 @@ class StyledRows:
         Equal numbers are one prompt.
     human, judge : ndarray of float64, shape (n,)
         1 where the first was preferred, 0 where the second, ½ where neither; NaN where nobody, or
-        no judge, said anything.
+        no judge, decided.
     differences : ndarray of float64, shape (n, traits)
         (a - b)/(a + b) of each trait, from -1 to 1; 0 where neither reply has any.
     without_texts : int

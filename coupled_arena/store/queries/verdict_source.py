@@ -33,7 +33,7 @@ class VerdictSource:
     numbers : tuple of int
         Those of the judges.
     score, flips
-        How one judge is heard.
+        How one judge counts.
     """
 
     numbers: tuple[int, ...]
@@ -62,23 +62,25 @@ class VerdictSource:
             return self._mixtures
         if len(self.numbers) < 2:
             return "comparisons"
-        said = ", ".join(_said(number, place) for place, number in enumerate(self.numbers))
+        verdicts = ", ".join(
+            _verdict_of(number, place) for place, number in enumerate(self.numbers)
+        )
         base, code = (
             len(_OUTCOMES),
-            "said_0" if len(self.numbers) <= MOST_JUDGES else "said_0::bigint",
+            "verdict_0" if len(self.numbers) <= MOST_JUDGES else "verdict_0::bigint",
         )
         for place in range(1, len(self.numbers)):
-            code = f"({code}) * {base} + said_{place}"
+            code = f"({code}) * {base} + verdict_{place}"
         return f"""(
-            with said as (
-                select battle_no, model_a, model_b, {said}
+            with verdicts as (
+                select battle_no, model_a, model_b, {verdicts}
                 from comparisons
                 where judge_no in ({", ".join(map(str, self.numbers))})
                 group by all
             ),
             codes as (
                 select battle_no, model_a, model_b, ({code})::{self._whole} as code
-                from said
+                from verdicts
                 where code is not null
             )
             select * replace (null::{self._whole} as verdict) from comparisons where judge_no = 0
@@ -107,7 +109,7 @@ class VerdictSource:
             )
             cases.append(f"when p_first is not null then [{parts}]")
         numbers = ", ".join(map(str, (0, *self.numbers)))
-        heard = "not (judge_no > 0 and flipped and human is null)" if abstains else "true"
+        counted = "not (judge_no > 0 and flipped and human is null)" if abstains else "true"
         return f"""(
             select * exclude (mixture) replace (mixture.code as verdict), mixture.weight as weight
             from (
@@ -118,7 +120,7 @@ class VerdictSource:
                     end
                 ) as mixture
                 from comparisons
-                where judge_no in ({numbers}) and {heard}
+                where judge_no in ({numbers}) and {counted}
             )
             where mixture.weight <> 0
         )"""
@@ -208,7 +210,7 @@ _MIXTURE = {
 }
 
 
-def _said(number: int, place: int) -> str:
+def _verdict_of(number: int, place: int) -> str:
     """Return SQL of a judge's verdict on two models of a battle.
 
     Different verdicts on several answers of one model are a tie, as are different verdicts in both
@@ -218,4 +220,4 @@ def _said(number: int, place: int) -> str:
         f"{which}(enum_code(verdict)) filter (judge_no = {number})" for which in ("min", "max")
     )
     agreed = f"when {least} = {most} then {least} when {least} < {most} then {TIE_CODE}"
-    return f"case {agreed} end as said_{place}"
+    return f"case {agreed} end as verdict_{place}"

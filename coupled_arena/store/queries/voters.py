@@ -22,15 +22,25 @@ with asked as (
     select * from comparisons
     where {where} and human is not null and not identical and model_a <> model_b
 ),
-shared as (
+paired as (
     select
-        prompt_no, battle_no, model_a, model_b, list(voter) as voters,
-        count(*) filter (human = 'first') as first,
-        count(*) filter (human = 'second') as second,
-        count(*) filter (human in ('tie', 'both_bad')) as neither
+        prompt_no, battle_no, least(model_a, model_b) as low, greatest(model_a, model_b) as high,
+        list(voter) as voters, count(*) as n,
+        count(*) filter (model_a < model_b) as upwards,
+        count(*) filter (human = if(model_a < model_b, 'first', 'second')) as lower,
+        count(*) filter (human = if(model_a < model_b, 'second', 'first')) as higher
     from asked
     group by all
-    having count(*) > 1 and count(*) = count(distinct voter)
+    having n > 1 and n = count(distinct voter)
+),
+-- Imported votes may be on either order of a pair: first is what most of its voters saw first.
+shared as (
+    select
+        prompt_no, battle_no, voters,
+        if(2 * upwards >= n, lower, higher) as first,
+        if(2 * upwards >= n, higher, lower) as second,
+        n - lower - higher as neither
+    from paired
 )
 """
 
@@ -82,8 +92,8 @@ def shared_votes(cursor: Cursor, selection: Selection) -> SharedVotes:
         """,
         values,
     ).fetchall()[0]
-    said = [np.asarray(rows[name], dtype=np.int64) for name in ("first", "second", "neither")]
-    return SharedVotes(np.stack(said, axis=1), np.asarray(rows["prompt_no"], np.int64), *counted)
+    votes = [np.asarray(rows[name], dtype=np.int64) for name in ("first", "second", "neither")]
+    return SharedVotes(np.stack(votes, axis=1), np.asarray(rows["prompt_no"], np.int64), *counted)
 
 
 def check_voter(store: Store, voter: str, called: str) -> None:
@@ -127,7 +137,7 @@ def agreements_by_prompt(cursor: Cursor, judge: str, voter: str) -> list[tuple[i
 # Of more than two answers the first two, whose places were drawn: what a vote says of other pairs
 # depends on what it says of these. Votes on equal texts, or one model twice, say nothing.
 _STREAM = f"""
-with said as (
+with decided as (
     select
         seq, voter, cast_at, models[1] as one, models[2] as other,
         case
@@ -144,7 +154,7 @@ with said as (
 select
     voter, least(one, other) as first, greatest(one, other) as second,
     outcome::bigint as outcome, epoch({shown("cast_at")}) as moment
-from said
+from decided
 
 order by seq
 """

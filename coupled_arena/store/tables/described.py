@@ -36,8 +36,8 @@ class StoredColumn:
         Where it is stored, and what it is called there.
     needed : bool
         Whether a file must have a value.
-    tells : bool
-        Whether it tells files of this table from others.
+    identifies : bool
+        Whether it identifies files of this table from others.
     read : bool
         Whether it is read when the file comes back.
     compared : bool
@@ -50,7 +50,7 @@ class StoredColumn:
     table: str
     stored: str
     needed: bool
-    tells: bool
+    identifies: bool
     read: bool
     compared: bool
 
@@ -145,7 +145,7 @@ def _columns(table: str, text: str) -> tuple[StoredColumn, ...]:
         match = _LINE.fullmatch(line.strip())
         if match is None:
             raise ValueError(f"{table}: {line}")
-        name, kind, made, called, maybe, tells, elsewhere, stored, meaning = match.groups()
+        name, kind, made, called, maybe, identifies, elsewhere, stored, meaning = match.groups()
         own = elsewhere in (None, table)
         found.append(
             StoredColumn(
@@ -155,7 +155,7 @@ def _columns(table: str, text: str) -> tuple[StoredColumn, ...]:
                 "" if made else elsewhere or table,
                 stored or name,
                 not maybe,
-                bool(tells),
+                bool(identifies),
                 bool(called) and not made,
                 kind == "+" or (own and not made and kind != "-" and called != "order"),
             )
@@ -289,6 +289,8 @@ VOTES = StoredTable(
         named           =flag     True where an answer
                                   [names a model](trust.md#answers-that-name-a-model), so that it
                                   does not count by default
+        shown           wholes?   Places of the models in the order in which the voter saw them;
+                                  empty: the battle's order
         """,
     ),
     keys=["vote"],
@@ -304,6 +306,7 @@ VOTES = StoredTable(
         "excluded": "votes.seq in (select seq from ruled_votes where excluded)",
         "named": "votes.seq in (select seq from ruled_votes where named)",
     },
+    grows=["shown"],  # exports of older versions lack it
     moves=True,
 )
 RATIONALES = StoredTable(

@@ -215,8 +215,8 @@ def count_too(cursor: Cursor, counting: Counting) -> None:
     database = value_of(cursor, "select current_database()")
     stored = '"' + database.replace('"', '""') + '".main.comparisons'
     reasons = {"excluded or waiting": counting.excluded, "named": counting.named}
-    back = " or ".join(said for said, too in reasons.items() if too)
-    still = " or ".join(said for said, too in reasons.items() if not too)
+    back = " or ".join(reason for reason, too in reasons.items() if too)
+    still = " or ".join(reason for reason, too in reasons.items() if not too)
     touched = f"battle in (select battle from ruled_votes where {back})"
     cursor.execute(
         f"""
@@ -249,8 +249,8 @@ def moment_of(text: str | None) -> datetime | None:
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError as error:
-        said = _("{given} is no time: give one such as 2026-11-23T14:00.")
-        raise StoreError(said.format(given=repr(text[:40]))) from error
+        message = _("{given} is no time: give one such as 2026-11-23T14:00.")
+        raise StoreError(message.format(given=repr(text[:40]))) from error
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 

@@ -183,8 +183,8 @@ def _found(
 
 def _telling(rows: list[tuple[Any, ...]], names: NameList) -> Iterator[tuple[str, int, int, str]]:
     for battle, turn, place, text, asked in rows:
-        if (told := names.name_in(text, asked)) is not None:
-            yield battle, turn, place, told
+        if (found := names.name_in(text, asked)) is not None:
+            yield battle, turn, place, found
 
 
 def _note(cursor: Cursor, list: str, names: Iterable[str], words: Iterable[str]) -> None:

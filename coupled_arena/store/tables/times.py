@@ -57,7 +57,7 @@ MACROS = f"""
 set session TimeZone = 'UTC';
 create or replace temp macro time_of_number(n) as case {_UNITS} end;
 create or replace temp macro possible(t) as if({odd("t")}, null, t);
-create or replace temp macro said_time(value) as
+create or replace temp macro time_text(value) as
     if(lower(trim(value)) in ('', 'nan', 'nat', 'none', 'null', '<na>'), null, trim(value));
 create or replace temp macro moment(value) as coalesce(
     time_of_number(try_cast(value as decimal(28, 9))),

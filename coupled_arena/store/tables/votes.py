@@ -141,8 +141,8 @@ def give_reasons(cursor: Cursor, rationale: Rationale, voter: str) -> None:
     if table is None:
         # One answer for "not yours" and "not there": a guess must not learn which.
         raise VoteError("You have no vote here to give reasons for.")
-    said = [each.value for each in rationale.criteria], rationale.comment
-    if (cursor.execute(_STANDS[table], [rationale.vote]).fetchone() or ([], "")) == said:
+    reasons = [each.value for each in rationale.criteria], rationale.comment
+    if (cursor.execute(_STANDS[table], [rationale.vote]).fetchone() or ([], "")) == reasons:
         return
     if table == "pending_rationales":
         _drop_reasons(cursor, rationale.vote)
@@ -158,8 +158,8 @@ def give_reasons(cursor: Cursor, rationale: Rationale, voter: str) -> None:
         {
             "rationale": rationale.id,
             "vote": rationale.vote,
-            "criteria": said[0],
-            "comment": said[1],
+            "criteria": reasons[0],
+            "comment": reasons[1],
             "given_at": rationale.given_at,
         },
     )

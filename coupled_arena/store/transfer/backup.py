@@ -90,7 +90,7 @@ class Backup:
         self._leaving.set()
         self._thread.join(_LAST)
         if self._thread.is_alive():
-            self._tell(f"The backup {self._place} does not answer.")
+            self._report(f"The backup {self._place} does not answer.")
             self._late.set()
             self._cursor.interrupt()
             self._thread.join(1)
@@ -106,7 +106,7 @@ class Backup:
         except BackupError as error:
             if not count_rows(self._cursor):
                 raise
-            self._tell(str(error))
+            self._report(str(error))
 
     def _leave(self) -> None:
         with suppress(duckdb.Error):  # a copy that does not end
@@ -131,9 +131,9 @@ class Backup:
             if new := self._freeze():
                 self._send(*new)
         except ArenaError as error:
-            self._tell(str(error))
+            self._report(str(error))
         except Exception as error:  # noqa: BLE001 (whatever it is, the next one may succeed)
-            self._tell(f"No backup was made: {reason(error)}")
+            self._report(f"No backup was made: {reason(error)}")
         else:
             if self.trouble:
                 _log.info("The backup %s is complete again.", self._place)
@@ -191,7 +191,7 @@ class Backup:
                 f"{wrong.reason}. Nothing was changed; name another place under [backup]."
             )
 
-    def _tell(self, trouble: str) -> None:
+    def _report(self, trouble: str) -> None:
         if trouble != self.trouble:
             _log.warning(
                 "%s It is tried again.", trouble, exc_info=_log.isEnabledFor(logging.DEBUG)

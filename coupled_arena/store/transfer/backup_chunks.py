@@ -116,7 +116,7 @@ def freeze(cursor: Cursor, folder: Path, number: int) -> Path | None:
 
 def mark_sent(cursor: Cursor, chunk: Path) -> None:
     """Remember that a chunk's rows are in the backup."""
-    for file in _told(chunk):
+    for file in _files_of(chunk):
         keys = KEYS[file.removesuffix(".parquet")]
         cursor.execute(
             f"insert into sent select {quoted(file.removesuffix('.parquet'))}, {keys.values} "
@@ -186,10 +186,10 @@ def related(cursor: Cursor) -> bool:
 def join(cursor: Cursor, chunks: list[Path], folder: Path) -> list[Path]:
     """Write all chunks as one export, in the order in which rows were given; return its files."""
     written: list[Path] = []
-    told = {chunk: _told(chunk) for chunk in chunks}
+    listed = {chunk: _files_of(chunk) for chunk in chunks}
     for table in KEYS:
         files = [
-            str(chunk / name) for chunk in chunks if (name := f"{table}.parquet") in told[chunk]
+            str(chunk / name) for chunk in chunks if (name := f"{table}.parquet") in listed[chunk]
         ]
         if not files:
             continue
@@ -239,17 +239,17 @@ def _copy_new(cursor: Cursor, table: str, file: Path) -> int:
 
 def _check(chunk: Path, place: str) -> None:
     try:
-        wrong = [name for name, told in _told(chunk).items() if _hash(chunk / name) != told]
+        wrong = [name for name, sha256 in _files_of(chunk).items() if _hash(chunk / name) != sha256]
     except (ValueError, KeyError, TypeError, AttributeError, FileNotFoundError) as error:
         raise _broken(place, f"chunk {int(chunk.name)} is not whole") from error
     if wrong:
         raise _broken(place, f"{wrong[0]} of chunk {int(chunk.name)} is damaged")
 
 
-def _told(chunk: Path) -> dict[str, str]:
+def _files_of(chunk: Path) -> dict[str, str]:
     """Return the files of a chunk with their hashes; others there are of one that broke off."""
     files = json.loads((chunk / MANIFEST).read_text())["files"]
-    return {f"{table}.parquet": told["sha256"] for table, told in files.items() if table in KEYS}
+    return {f"{table}.parquet": file["sha256"] for table, file in files.items() if table in KEYS}
 
 
 def _broken(place: str, what: str) -> StoreError:

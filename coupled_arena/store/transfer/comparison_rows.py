@@ -18,7 +18,7 @@ _FILL = (
     insert into comparisons
     select
         n, prompt_no, judge_no, given.mode::mode, a.model_no, b.model_no,
-        human::outcome, if(judge_no = 0, null, verdict)::outcome, false, voter, null, null,
+        human::outcome, if(judge_no = 0, null, verdict)::outcome, identical, voter, null, null,
         null, null, false
     from given
     join (select 0 as judge_no union all select judge_no from judges)
@@ -37,7 +37,8 @@ def store_of_rows(rows: object, judge: str) -> Store:
     ----------
     rows : DataFrame
         Columns ``n`` (the row's number), ``model_a``, ``model_b``, ``human`` and ``verdict``
-        (outcomes, or missing), ``prompt``, ``voter`` (missing where nobody voted), ``mode``.
+        (outcomes, or missing), ``prompt``, ``voter`` (missing where nobody voted), ``mode``,
+        ``identical``.
     judge : str
         Whose verdicts they are.
     """

@@ -11,7 +11,7 @@ from coupled_arena.core.sql import Cursor
 
 # Contents are text, or since 2025 lists of parts, some of which have text.
 MACROS = """
-create or replace temp macro said(content) as if(
+create or replace temp macro text_of(content) as if(
     json_type(content) = 'ARRAY',
     array_to_string(
         list_transform(
@@ -28,7 +28,7 @@ create or replace temp macro messages(conversation) as list_filter(
 );
 create or replace temp macro spoken(messages) as list_transform(
     list_filter(messages, lambda message: message.role in ('user', 'assistant')),
-    lambda message: {'asks': message.role = 'user', 'text': said(message.content)}
+    lambda message: {'asks': message.role = 'user', 'text': text_of(message.content)}
 );
 create or replace temp macro turns_of(spoken, opens) as list_concat(
     if(opens, [0], []),
@@ -55,7 +55,7 @@ create or replace temp macro answers(spoken, starts) as list_transform(
 create or replace temp macro system_of(messages) as array_to_string(
     list_transform(
         list_filter(messages, lambda message: message.role in ('system', 'developer')),
-        lambda message: said(message.content)
+        lambda message: text_of(message.content)
     ),
     E'\\n\\n'
 );
@@ -100,7 +100,7 @@ PARSED = """(
         )
     )
 )"""
-"""A table's rows with what is said in ``conversation_a`` and ``conversation_b``."""
+"""A table's rows with the texts of ``conversation_a`` and ``conversation_b``."""
 
 # Kaggle's first file has a list of turns in each field, its second one plain texts, and an answer
 # may be a list in JSON itself: what most questions are tells which file it is.
@@ -142,11 +142,19 @@ ARENA_ROWS = """
         source, early, models, ranks,
         i - 1 as place_a,
         j - 1 as place_b
-    from counted_votes
-    join (
-        select *, unnest(range(i + 1, len(models) + 1)) as j
-        from (select *, unnest(range(1, len(models))) as i from visible)
-    ) using (battle)
+    from (
+        select * replace (if(turned, j, i) as i, if(turned, i, j) as j)
+        from (
+            select
+                *, coalesce(list_position(shown, j::integer - 1)
+                    < list_position(shown, i::integer - 1), false) as turned
+            from counted_votes
+            join (
+                select *, unnest(range(i + 1, len(models) + 1)) as j
+                from (select *, unnest(range(1, len(models))) as i from visible)
+            ) using (battle)
+        )
+    )
     left join asked using (battle)
     left join (
         select
@@ -231,7 +239,8 @@ insert into in_votes by name
 select
     file, line, vote, battle, judge as voter, ranks,
     winner = 'tie (bothbad)' as both_bad,
-    source, early, tstamp as cast_at, models
+    source, early, tstamp as cast_at, models,
+    if(len(models) = 2 and place_a > place_b, [1, 0], null) as shown
 from in_arena
 """
 

@@ -21,7 +21,7 @@ TABLES = {**FILES, ARENA.name: ARENA}
 def recognise(columns: Collection[str]) -> str | None:
     """Return the table of an export that has these columns; None for any other file."""
     for name, table in TABLES.items():
-        if {each.name for each in table.columns if each.tells} <= set(columns):
+        if {each.name for each in table.columns if each.identifies} <= set(columns):
             return name
     return None
 
@@ -147,6 +147,7 @@ select file, line, case
     when list_min(ranks) <> 1 then 'the best rank must be 1'
     when both_bad and list_max(ranks) <> 1
         then 'a vote that finds all replies bad cannot rank one above another'
+    when list_sort(shown) <> range(len(b.models)) then 'shown is not an order of its places'
     when not known and shown_at < cast_at
         then v.voter || ' had been told the models before this vote'
     when not known and stands_at > cast_at and not list_contains(beside, stands)

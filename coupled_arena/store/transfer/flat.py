@@ -40,10 +40,18 @@ with page as (
     where seq between {first} and {last} and seq in (from standing)
 ),
 fought as (from battles where battle in (select battle from page)),
-paired as (
+every_pair as (
     select *, unnest(range(i + 1, len(models) + 1)) as j
     from (select *, unnest(range(1, len(models))) as i from fought)
 ),
+shown_pairs as (
+    select
+        vote, every_pair.*, coalesce(list_position(shown, j::integer - 1)
+            < list_position(shown, i::integer - 1), false) as turned
+    from page
+    join every_pair using (battle)
+),
+paired as (select * replace (if(turned, j, i) as i, if(turned, i, j) as j) from shown_pairs),
 asked as (
     select
         battle,
@@ -74,19 +82,17 @@ newest as (
 ),
 judged as (
     select
-        battle,
-        least(first_place, second_place) + 1 as i,
-        greatest(first_place, second_place) + 1 as j,
-        judge,
-        first_place < second_place as in_order,
+        battle, judge, in_order,
+        if(in_order, first_place, second_place) + 1 as i,
+        if(in_order, second_place, first_place) + 1 as j,
         case
             when outcome not in ('first', 'second') then outcome
             when (outcome = 'first') = in_order then 'model_a'
             else 'model_b'
-        end as said
-    from newest
+        end as verdict
+    from (select *, unnest([true, false]) as in_order from newest)
 ),
-said as (
+verdicts_of_pair as (
     select battle, i, j {verdicts}
     from judged
     group by all
@@ -101,8 +107,8 @@ select
     if(coupling = 'unknown', null, max_new_tokens) as max_new_tokens,
     models[p.i] as model_a,
     models[p.j] as model_b,
-    (p.i - 1)::integer as place_a,
-    (p.j - 1)::integer as place_b,
+    (coalesce(list_position(shown, p.i::integer - 1), p.i) - 1)::integer as place_a,
+    (coalesce(list_position(shown, p.j::integer - 1), p.j) - 1)::integer as place_b,
     case
         when both_bad then 'both_bad'
         when ranks[p.i] = ranks[p.j] then 'tie'
@@ -116,13 +122,14 @@ select
     b.tokens as tokens_b
     {columns}
 from page
-join paired as p using (battle)
+join paired as p using (battle, vote)
 left join asked using (battle)
 left join drawn as a on a.battle = p.battle and a.i = p.i
 left join drawn as b on b.battle = p.battle and b.i = p.j
-left join same_words as same on same.battle = p.battle and same.i = p.i and same.j = p.j
-left join said on said.battle = p.battle and said.i = p.i and said.j = p.j
-order by page.seq, p.i, p.j
+left join same_words as same
+    on same.battle = p.battle and same.i = least(p.i, p.j) and same.j = greatest(p.i, p.j)
+left join verdicts_of_pair as said on said.battle = p.battle and said.i = p.i and said.j = p.j
+order by page.seq, least(p.i, p.j), greatest(p.i, p.j)
 """
 _VOTED = "battle in (select battle from votes where seq in (from standing))"
 _SPANS = """
@@ -195,7 +202,7 @@ def voted_models(cursor: Cursor) -> tuple[str, ...]:
 
 
 def voted_judges(cursor: Cursor) -> tuple[str, ...]:
-    """Return the judges that said something of the same battles, sorted."""
+    """Return the judges with verdicts on the same battles, sorted."""
     return tuple(
         column_of(
             cursor,
@@ -226,7 +233,7 @@ def _judge_sql(judges: tuple[str, ...]) -> tuple[str, str]:
     for n, _ in enumerate(judges):
         for order, condition in _ORDERS.items():
             wanted = f"judge = $j{n} and {condition}"
-            verdicts += f", any_value(said) filter (where {wanted}) as j{n}_{order}"
+            verdicts += f", any_value(verdict) filter (where {wanted}) as j{n}_{order}"
             columns += f", j{n}_{order}"
     return verdicts, columns
 

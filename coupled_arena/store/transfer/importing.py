@@ -136,14 +136,7 @@ def import_within(
 ) -> Imported:
     """Import files as `import_files` does, within the caller's transaction."""
     _check_judge(cursor, wanted.judge)
-    prepare_faults(cursor)
-    staged_rows.prepare(cursor)
-    export_tables.prepare(cursor)
-    rows = 0
-    unread: set[str] = set()
-    for file, path in enumerate(paths):
-        progress(f"reading {path.name}")
-        rows += _read(cursor, path, file, wanted, unread)
+    rows, unread = _read_all(cursor, paths, wanted, progress)
     progress("storing")
     exported = merge_export.add_missing(cursor)
     repeated, notes = _separate(cursor)
@@ -179,6 +172,21 @@ def import_within(
         repeated=repeated,
         notes=tuple(notes),
     )
+
+
+def _read_all(
+    cursor: Cursor, paths: Sequence[Path], wanted: ImportOptions, progress: Callable[[str], None]
+) -> tuple[int, set[str]]:
+    """Fill the temporary tables; return the number of rows, and the columns that are not read."""
+    prepare_faults(cursor)
+    staged_rows.prepare(cursor)
+    export_tables.prepare(cursor)
+    rows = 0
+    unread: set[str] = set()
+    for file, path in enumerate(paths):
+        progress(f"reading {path.name}")
+        rows += _read(cursor, path, file, wanted, unread)
+    return rows, unread
 
 
 def _separate(cursor: Cursor) -> tuple[int, list[str]]:

@@ -64,7 +64,7 @@ where staged.leader = repeated.n
 _SHOWN = """
 create or replace temp table shown as
 select
-    battle, n, told, given_at,
+    battle, n, text_row, given_at,
     coalesce(models, [first, second]) as models,
     coalesce(battles.mode, first_rows.mode, 'unknown') as mode,
     coalesce(battles.seed, first_rows.seed, 0) as seed,
@@ -79,7 +79,7 @@ from (
                     + coalesce(len(replies_b), 0) > 0
             ),
             min(n)
-        ) as told,  -- the row that tells the texts
+        ) as text_row,
         min(given_at) as given_at,
         arg_min(first, n) as first,
         arg_min(second, n) as second,
@@ -120,9 +120,9 @@ from shown
 where fresh
 order by n
 """
-# There may be answers to more questions than are told.
+# There may be answers to more questions than are given.
 _TURNS = """
-create or replace temp table told_turns as
+create or replace temp table file_turns as
 select
     battle, fresh, turn, coalesce(prompts[turn + 1], '') as prompt,
     question as prompt_id, category, language,
@@ -131,10 +131,10 @@ from (
     select *, unnest(range(greatest(
         1, coalesce(len(prompts), 0), coalesce(len(replies_a), 0), coalesce(len(replies_b), 0)
     )))::integer as turn
-    from (select battle, told as n, fresh from shown)
+    from (select battle, text_row as n, fresh from shown)
     join staged using (battle, n)
 );
-create or replace temp table told_replies as
+create or replace temp table file_replies as
 select battle, fresh, turn, place, models[place + 1] as model, texts[turn + 1] as text
 from (
     select *, unnest(range(len(texts)))::integer as turn
@@ -143,7 +143,7 @@ from (
             battle, fresh, models, unnest([0, 1]) as side,
             if(first = models[1], side, 1 - side) as place,
             if(side = 0, replies_a, replies_b) as texts
-        from (select battle, told as n, fresh, models from shown)
+        from (select battle, text_row as n, fresh, models from shown)
         join staged using (battle, n)
     )
 )
@@ -152,14 +152,14 @@ where texts[turn + 1] is not null
 _ADD_TURNS = """
 insert into turns (battle, turn, prompt, prompt_id, category, language, system)
 select battle, turn, prompt, prompt_id, category, language, system
-from told_turns
+from file_turns
 where fresh
 order by battle  -- an index takes a million random keys faster in their order
 """
 _ADD_REPLIES = """
 insert into replies
 select battle, turn, place, model, text, [], 'stop'
-from told_replies
+from file_replies
 where fresh
 """
 # Texts that a file lacked, and a later one has. What is stored stays: a row completes its battle
@@ -178,27 +178,27 @@ create or replace temp table agreed as
 from known_texts
 where battle not in (
     select battle
-    from told_turns as told join turns using (battle, turn)
+    from file_turns as given join turns using (battle, turn)
     where not fresh and (
-        (turns.prompt <> '' and told.prompt <> '' and turns.prompt <> told.prompt)
-        or (turns.system <> '' and told.system <> '' and turns.system <> told.system)
+        (turns.prompt <> '' and given.prompt <> '' and turns.prompt <> given.prompt)
+        or (turns.system <> '' and given.system <> '' and turns.system <> given.system)
     )
     union all
     select battle
-    from told_replies as told join replies using (battle, turn, place)
-    where not fresh and replies.text <> told.text
+    from file_replies as given join replies using (battle, turn, place)
+    where not fresh and replies.text <> given.text
 );
 create or replace temp table filled_turns as
-select battle, turn, told.prompt, told.system
-from told_turns as told join turns using (battle, turn) join agreed using (battle)
-where (turns.prompt = '' and told.prompt <> '') or (turns.system = '' and told.system <> '');
+select battle, turn, given.prompt, given.system
+from file_turns as given join turns using (battle, turn) join agreed using (battle)
+where (turns.prompt = '' and given.prompt <> '') or (turns.system = '' and given.system <> '');
 create or replace temp table new_turns as
-select told.* exclude (fresh, bare)
-from (from told_turns join agreed using (battle) where bare) as told
+select given.* exclude (fresh, bare)
+from (from file_turns join agreed using (battle) where bare) as given
 anti join turns using (battle, turn);
 create or replace temp table new_replies as
-select told.* exclude (fresh, bare)
-from (from told_replies join agreed using (battle)) as told
+select given.* exclude (fresh, bare)
+from (from file_replies join agreed using (battle)) as given
 anti join replies using (battle, turn, place)
 where bare or (battle, turn) in (select (battle, turn) from turns);
 create or replace temp table completed as
@@ -291,7 +291,7 @@ from outcomes
 where n in (select min(n) from outcomes group by id) and {absent}
 """
 _ADD_VOTES = """
-insert into votes (vote, battle, voter, ranks, both_bad, source, early, cast_at)
+insert into votes (vote, battle, voter, ranks, both_bad, source, early, cast_at, shown)
 select
     id, battle, voter,
     case
@@ -299,7 +299,7 @@ select
         when (outcome = 'first') <> turned then [1, 2]
         else [2, 1]
     end,
-    outcome = 'both_bad', source, false, given_at
+    outcome = 'both_bad', source, false, given_at, if(turned, [1, 0], null)
 from new
 order by n
 """

@@ -383,10 +383,10 @@ class SnapshotThread:
                 self.copied, self._copied_rationales = version, reasons
             self._store.check_file()
         except ArenaError as error:
-            self._tell(str(error))
+            self._report(str(error))
         except Exception as error:  # noqa: BLE001 (whatever it is, the next one may succeed)
             if not self._leaving.is_set():
-                self._tell(f"No snapshot of the database was made: {reason(error)}")
+                self._report(f"No snapshot of the database was made: {reason(error)}")
         else:
             self.trouble = ""
         finally:
@@ -399,7 +399,7 @@ class SnapshotThread:
     def _hold(self, cursor: Cursor) -> None:
         self._copying = cursor
 
-    def _tell(self, trouble: str) -> None:
+    def _report(self, trouble: str) -> None:
         if trouble != self.trouble:
             _log.error("%s", trouble, exc_info=_log.isEnabledFor(logging.DEBUG))
         self.trouble = trouble

@@ -96,20 +96,20 @@ texts as (
         nullif(trim({second}), '') as shown_second,
         {item} as item,
         {prompts} as prompts,
-        {replies_a} as said_a,
-        {replies_b} as said_b,
+        {replies_a} as answers_a,
+        {replies_b} as answers_b,
         coalesce(moment(tstamp), moment(timestamp)) as told_at,
         nullif(trim(seed), '') as seed_text,
-        nullif(lower(trim(mode)), '') as said_mode
+        nullif(lower(trim(mode)), '') as mode_text
     from {parsed}
 ),
-told as (
+typed as (
     select
         *,
-        coalesce(list_count(said_a), 0) + coalesce(list_count(said_b), 0) > 0 as answered,
+        coalesce(list_count(answers_a), 0) + coalesce(list_count(answers_b), 0) > 0 as answered,
         try_cast(turn as integer) as turn_no,
         number_of_64_bits(seed_text, decimal) as seed_no,
-        if(said_mode in ({modes}), said_mode, null) as mode_word
+        if(mode_text in ({modes}), mode_text, null) as mode_word
     from texts
 ),
 named as (
@@ -121,12 +121,16 @@ named as (
         if(coalesce(num, item) is not null or {lacks_item} <> '', null,
             if(prompts is not null or answered, md5(to_json({{
                 'prompts': prompts,
-                'said': if(shown_first <= shown_second, [said_a, said_b], [said_b, said_a])
+                -- This name is a part of the hash, and so of ids.
+                'said': if(
+                    shown_first <= shown_second,
+                    [answers_a, answers_b], [answers_b, answers_a]
+                )
             }})::varchar), concat_ws('/', 'row', {name}, line))
         ) as place,
         coalesce(regexp_full_match(battle, '[0-9a-f]{{32}}'), false)
             or coalesce(battle in (select battle from battles), false) as own
-    from told
+    from typed
 )
 select
     ({file}::bigint << 40) + 2 * line + {order} as n, n - {led}, {judged},
@@ -137,13 +141,13 @@ select
         when shown_first is null then '{first} is missing'
         when shown_second is null then '{second} is missing'
         when coalesce(num, item, place) is null and not own then {lacks_item}
-        when own and said_mode is distinct from mode_word
+        when own and mode_text is distinct from mode_word
             then 'unknown mode ' || short(mode)
         when own and seed_text is not null and seed_no is null
             then 'seed ' || short(seed) || ' is not a number of 64 bits'
-        when told_at is null and said_time(tstamp) is not null
+        when told_at is null and time_text(tstamp) is not null
             then 'tstamp ' || short(tstamp) || ' is not a time between 2000 and tomorrow'
-        when told_at is null and said_time(timestamp) is not null
+        when told_at is null and time_text(timestamp) is not null
             then 'timestamp ' || short(timestamp) || ' is not a time between 2000 and tomorrow'
         else {fault}
     end,
@@ -159,16 +163,20 @@ select
     end,
     {one_order},
     own, coalesce(starts_with(place, 'row/'), false) and not own,
-    mode_word, if(said_mode is distinct from mode_word, said_mode, null),
+    mode_word, if(mode_text is distinct from mode_word, mode_text, null),
     seed_no, if(seed_no is null, seed_text, null),
     {voter}, {known},
     shown_first, shown_second, {outcome}, coalesce({raw}, ''),
-    if(source = 'identical', source, 'human'),
+    if(
+        lower(coalesce(nullif(trim(identical), ''), source)) in ('true', '1', 'identical')
+            and {outcome} = 'tie',
+        'identical', 'human'
+    ),
     coalesce(told_at, now()),
     {question}, category, language,
     ($single_turn and (coalesce(turn_no, 1) > 1 or coalesce(len(prompts), 1) > 1))
         or ($no_toxic and (toxic(toxic_chat_tag) or toxic(openai_moderation))),
-    prompts, said_a, said_b, {system}, {unread}
+    prompts, answers_a, answers_b, {system}, {unread}
 from named
 where {there}
 """

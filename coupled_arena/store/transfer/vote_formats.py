@@ -104,22 +104,22 @@ def _listed(words: tuple[str, ...]) -> str:
     return ", ".join(map(quoted, words))
 
 
-_WORD = "regexp_replace(lower(trim(said)), '[\\s_-]+', '_', 'g')"
+_WORD = "regexp_replace(lower(trim(word)), '[\\s_-]+', '_', 'g')"
 _MEANINGS = " ".join(
     f"when {_WORD} in ({_listed(words)}) then {quoted(outcome.value)}"
     for outcome, words in WINNERS.items()
 )
 # A name that is exactly a model's is that model's; in other case, where that leaves no doubt.
 MACROS = f"""
-create or replace temp macro outcome_by_word(said) as case {_MEANINGS} end;
-create or replace temp macro outcome_by_name(said, first, second) as
+create or replace temp macro outcome_by_word(word) as case {_MEANINGS} end;
+create or replace temp macro outcome_by_name(word, first, second) as
     case
         when first = second then null
-        when trim(said) = first then 'first'
-        when trim(said) = second then 'second'
+        when trim(word) = first then 'first'
+        when trim(word) = second then 'second'
         when lower(first) = lower(second) then null
-        when lower(trim(said)) = lower(first) then 'first'
-        when lower(trim(said)) = lower(second) then 'second'
+        when lower(trim(word)) = lower(first) then 'first'
+        when lower(trim(word)) = lower(second) then 'second'
     end;
 """
 """What `FORMATS` need, besides the macros of `staged_rows`."""
@@ -136,7 +136,7 @@ def _winner(field: str, first: str, second: str) -> str:
     )
 
 
-def _said(field: str) -> str:
+def _outcome_of(field: str) -> str:
     """Return SQL for the outcome that a word or a name in a field means."""
     return (
         f"coalesce(outcome_by_word({field}), outcome_by_name({field}, shown_first, shown_second))"
@@ -149,7 +149,7 @@ def _faults_of(field: str) -> str:
     return (
         f"when outcome_by_word({field}) <> {by_name} then '{field} ' || short({field}) || "
         "' names one model, and the side of the other' "
-        f"when {field} is not null and {_said(field)} is null "
+        f"when {field} is not null and {_outcome_of(field)} is null "
         f"then 'unknown {field} ' || short({field}) "
     )
 
@@ -281,8 +281,8 @@ FORMATS = (
         title="Chatbot Arena and ranking rows",
         columns=("model_a", "model_b", "winner"),
         readings=(
-            Reading("model_a", "model_b", _said("winner"), "winner"),
-            Reading("model_a", "model_b", _said(VERDICT), VERDICT, beside=VERDICT),
+            Reading("model_a", "model_b", _outcome_of("winner"), "winner"),
+            Reading("model_a", "model_b", _outcome_of(VERDICT), VERDICT, beside=VERDICT),
         ),
         fault=f"case when winner is null and {VERDICT} is null then 'winner is missing' "
         f"{_faults_of('winner')}{_faults_of(VERDICT)}end",

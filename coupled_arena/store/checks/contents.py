@@ -62,12 +62,12 @@ where finish not in {_among(Finish)} or place < 0 or models[place + 1] is distin
 """
 
 
-def _ranks(table: str) -> str:
+def _ranks(table: str, vote: str = "vote", also: str = "v.source in " + _among(Source)) -> str:
     return f"""
-    select vote
+    select {vote}
     from {table} as v
     join battles using (battle)
-    where v.source not in {_among(Source)} or not coalesce(
+    where not ({also}) or not coalesce(
         len(ranks) = len(models) and list_count(ranks) = len(ranks) and list_min(ranks) = 1
         and (not both_bad or list_max(ranks) = 1),
         false
@@ -113,6 +113,7 @@ _MOMENTS = {
     "verdicts": ("verdict", "judged_at"),
     "grades": ("grade", "graded_at"),
     "exclusions": ("exclusion", "made_at"),
+    "repeats": ("second_vote", "cast_at"),
     "inclusions": ("exclusion", "made_at"),
     "schema_version": ("'schema ' || version", "applied_at"),
 }
@@ -182,6 +183,12 @@ CONTENTS: tuple[Check, ...] = (
     Check(
         "pending ranks", "so does each vote that can be undone", _ranks("pending_votes"), RESTORE
     ),
+    Check(
+        "repeated ranks",
+        "so does each second vote, and it says in which order it was shown",
+        _ranks("repeats", "second_vote", "list_sort(shown) = range(len(models))"),
+        RESTORE,
+    ),
     Check("blind", "nobody voted after the models were revealed to them", _BLIND, _LEAVE_OUT),
     Check("verdict places", "each verdict is about two places of its battle", _VERDICTS, RESTORE),
     Check(
@@ -226,6 +233,7 @@ _BELONGS = {
         "on vote = vote_id",
     ),
     "inclusions": ("exclusion", "exclusions", "using (exclusion)"),
+    "repeats": ("second_vote", "votes", "using (battle, voter)"),
 }
 _FOLLOWS = {
     "comparisons": ("battle_no", "battles", "using (battle_no)"),

@@ -44,7 +44,7 @@ class Imported:
     ----------
     rows : int
         Rows in the files, blank lines aside.
-    battles, votes, rationales, verdicts, scores, grades, exclusions : int
+    battles, votes, rationales, verdicts, scores, grades, exclusions, repeats : int
         How many of each were not in the store before.
     filtered : int
         Rows left out on request.
@@ -73,6 +73,7 @@ class Imported:
     rejected: tuple[Rejected, ...]
     repeated: int = 0
     notes: tuple[str, ...] = ()
+    repeats: int = 0
 
     @property
     def all_rejected(self) -> bool:
@@ -172,6 +173,7 @@ def import_within(
         scores=exported.scores,
         grades=exported.grades,
         exclusions=exported.exclusions,
+        repeats=exported.repeats,
         filtered=filtered,
         completed=completed,
         unread_texts=unread_texts,

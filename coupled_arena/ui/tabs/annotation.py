@@ -33,7 +33,7 @@ _INTROS = {
         "Anonymous models have answered the same question. Say which answer is better."
     ),
 }
-_OPEN = Markup('<p><a href="./">{}</a></p>')
+_OPEN = Markup('<p>{} <a href="./">{}</a></p>')
 
 
 class AnnotationTab:
@@ -111,7 +111,8 @@ class AnnotationTab:
         bar = progress_bar(self._annotation.progress(owner), said)
         if self._annotation.reveal is Reveals.EACH or not self._annotation.opens(owner):
             return bar
-        return joined([bar, _OPEN.format(_("Names, boards and battles are open to you now."))])
+        line = _("Names, boards and battles are open to you now.")
+        return joined([bar, _OPEN.format(line, _("Show them"))])
 
     def _moved_on(self, round_id: str, request: gr.Request) -> tuple[Any, ...] | None:
         """Return what to show in place of a battle that is not open; None where it is.

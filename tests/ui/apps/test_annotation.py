@@ -327,7 +327,9 @@ def test_a_recorded_vote_outlives_a_kill_and_an_orderly_end(tmp_path):
         assert (counted, pending[: len(left)]) == ([], left)
         left = pending
     assert [ranks for *_, ranks in left] == [[2, 1], [2, 1]]
-    with serving(tmp_path, CONFIG, "--annotate", "--reveal", "each", undo=0) as served:  # none can be undone any more
+    with serving(
+        tmp_path, CONFIG, "--annotate", "--reveal", "each", undo=0
+    ) as served:  # none can be undone any more
         served.stop()
     assert read(served.db, f"{columns} votes order by seq") == left
     assert read(served.db, f"{columns} pending_votes") == []

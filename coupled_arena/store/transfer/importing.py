@@ -7,7 +7,7 @@ All of it is set operations of DuckDB, in one transaction. Notes say how rows we
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from coupled_arena.core.errors import StoreError
@@ -167,13 +167,7 @@ def import_within(
     return Imported(
         rows,
         battles + exported.battles,
-        votes=votes + exported.votes,
-        rationales=exported.rationales,
-        verdicts=verdicts + exported.verdicts,
-        scores=exported.scores,
-        grades=exported.grades,
-        exclusions=exported.exclusions,
-        repeats=exported.repeats,
+        **_all_added(exported, votes=votes, verdicts=verdicts),
         filtered=filtered,
         completed=completed,
         unread_texts=unread_texts,
@@ -181,6 +175,13 @@ def import_within(
         repeated=repeated,
         notes=tuple(notes),
     )
+
+
+def _all_added(exported: merge_export.AddedRows, **others: int) -> dict[str, int]:
+    """Return how many rows of each kind, but for battles, came in exports and otherwise."""
+    added = asdict(exported)
+    del added["battles"]
+    return {name: rows + others.get(name, 0) for name, rows in added.items()}
 
 
 def _separate(cursor: Cursor) -> tuple[int, list[str]]:

@@ -94,8 +94,8 @@ const choices = (view) => {
 };
 
 const actions = (view) => {
-  if (view.reveal) return afterwards(view);
-  if (view.recorded) return undoing();
+  if (view.reveal || view.counted) return afterwards(view);
+  if (view.recorded) return undoing(view);
   if (view.judging) return deciding();
   const list = choices(view);
   if (view.judge?.decides) list.push(decides(view));

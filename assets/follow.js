@@ -44,7 +44,7 @@ const follow = () => {
   own.onerror = () => { clearTimeout(waiting); waiting = setTimeout(complain, WAIT); };
 };
 
-const isOpen = () => view && !view.reveal && !view.recorded && !view.error;
+const isOpen = () => view && !votedOf(view) && !view.error;
 // What the page does where its server is away or was started again, see connection.js.
 window.addEventListener("arena:lost", () => {
   stream?.close(); // it would ask ten times a second

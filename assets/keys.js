@@ -77,7 +77,7 @@ document.addEventListener("keydown", (event) => {
   }
   if (!keysOn || view.error || !meansUs(event)) return;
   const index = answerOf(event.key);
-  const open = !view.reveal && !view.recorded && !view.judging;
+  const open = !votedOf(view) && !view.judging;
   const place = open && view.size > 2 && index >= 0 && index < view.size;
   const struck = event.key.toLowerCase();
   const found = actions(view)

@@ -20,7 +20,7 @@ const isSame = (one, other) => one.comment.trim() === other.comment.trim()
   && one.criteria.every((each) => other.criteria.includes(each));
 
 const noteWhy = (view) => {
-  const vote = view?.recorded ?? view?.reveal;
+  const vote = votedOf(view);
   const stored = view?.reasons ?? NOTHING;
   if (!vote?.vote || vote.source === "identical") { why = null; return; }
   if (why?.vote !== vote.vote) {

@@ -27,6 +27,9 @@ const namesInWords = ({ models }) => {
   return `${names.join(", ")}.`;
 };
 
+// The vote, whether or not it counts yet and the names are told.
+const votedOf = (view) => view?.reveal ?? view?.recorded ?? view?.counted;
+
 // What became of the vote, in the line that is read aloud: it changes with the vote, never with the
 // seconds.
 const voteInWords = (view) => {
@@ -37,6 +40,7 @@ const voteInWords = (view) => {
       : say("Counted: {vote}.", { vote: inWords(reveal) });
     return `${what} ${namesInWords(reveal)}`;
   }
+  if (view.counted) return say("Counted: {vote}.", { vote: inWords(view.counted) });
   if (view.recorded) {
     const vote = inWords(view.recorded);
     return view.recorded.early ? say("Recorded: {vote}. Answers stopped.", { vote })
@@ -61,11 +65,14 @@ const countDown = () => {
   }
 };
 
+const sameTexts = (one, other) => JSON.stringify(one.turns) === JSON.stringify(other.turns);
+
 // Takes note of a view that has come, and of the one before.
 const noteVote = (before) => {
   const same = before && view && before.commitment === view.commitment
-    && before.turns.length === view.turns.length;
-  if (view?.recorded || view?.reveal || !same) undone = null;
+    && before.turns.length === view.turns.length
+    && (!view.stored || sameTexts(before, view)); // imports have no commitment
+  if (votedOf(view) || !same) undone = null;
   else if (before.recorded) undone = before.recorded;
   if (!view?.recorded) return;
   until = performance.now() + 1000 * view.recorded.left;
@@ -73,7 +80,9 @@ const noteVote = (before) => {
   countDown();
 };
 
-const undoing = () => [
+// Where no name is told there is nothing to wait for: the next battle lets the vote count.
+const undoing = (view) => [
   { ...action("undo", say("Undo"), "U", () => trigger("undo")), also: "Backspace", count: secondsLeft() },
-  { ...action("names", say("Show the names now"), "N", () => trigger("names"), "primary"), also: "Enter" },
+  view.blind ? action("next", say("Next battle"), "N", () => trigger("next"), "primary")
+    : { ...action("names", say("Show the names now"), "N", () => trigger("names"), "primary"), also: "Enter" },
 ];

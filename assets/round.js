@@ -12,11 +12,12 @@ root.setAttribute("aria-label", say("Answers and your vote"));
 const answerCard = (el, view, number, text, index) => {
   const turn = view.turns[number];
   const key = `${number} ${index}`;
-  const place = (view.reveal ?? view.recorded)?.ranks[index] ?? placeOf(index);
+  const vote = votedOf(view);
+  const place = vote?.ranks[index] ?? placeOf(index);
   const head = [el(`${key} letter`, "span", "", LETTERS[index])];
   if (view.reveal) head.push(el(`${key} name`, "strong", "name", view.reveal.models[index]));
   if (place && (view.size > 2 || view.reveal)) {
-    const words = (view.reveal ?? view.recorded)?.both_bad ? say("bad") : say("place {place}", { place });
+    const words = vote?.both_bad ? say("bad") : say("place {place}", { place });
     head.push(el(`${key} place`, "span", `place place-${place}`, words));
   }
   const limit = turn.cut_at?.[index] ?? null;
@@ -24,7 +25,7 @@ const answerCard = (el, view, number, text, index) => {
     const cut = limit ? sayN("cut at {n} token", "cut at {n} tokens", limit) : say("cut at the limit");
     head.push(el(`${key} cut`, "span", "cut", cut));
   }
-  const orders = view.size > 2 && !view.reveal && !view.recorded && !view.judging;
+  const orders = view.size > 2 && !vote && !view.judging;
   if (orders && !place) head.push(pickButton(el, key, index));
   const formats = text !== "" && reading.formats();
   const words = text || (view.running ? "…" : say("(no words)"));
@@ -79,10 +80,10 @@ const ballot = (el, view) => {
     .map((each) => actionButton(el, each, "choice"));
   const group = el("ballot", "div", view.stored ? "ballot stored" : "ballot", buttons);
   group.setAttribute("role", "group");
-  group.setAttribute("aria-label", view.reveal ? say("What next") : say("Your vote"));
+  group.setAttribute("aria-label", view.reveal || view.counted ? say("What next") : say("Your vote"));
   const words = el("said", "p", "said", saidOf(view));
   words.setAttribute("role", "status");
-  const line = lost && !view.reveal ? [words, el("lost", "p", "broken", LOST)] : [words];
+  const line = lost && !view.reveal && !view.counted ? [words, el("lost", "p", "broken", LOST)] : [words];
   const deaf = actions(view).some((each) => !hears(nameOf(each), performance.now()));
   return el("bar", "div", deaf ? "bar deaf" : "bar", [...line, group]);
 };
@@ -90,7 +91,7 @@ const ballot = (el, view) => {
 const saidOf = (view) => {
   if (view.judging) return judgeInWords(view);
   const vote = voteInWords(view);
-  if (view.reveal || view.recorded) return vote;
+  if (votedOf(view)) return vote;
   return `${view.unjudged ?? ""} ${vote} ${sameWords(view)}`.trim();
 };
 
@@ -195,6 +196,7 @@ const foot = (el, view) => {
   const nodes = whyNodes(el, view);
   nodes.push(...standingNodes(el, view));
   if (view.reveal) nodes.push(...judgedNodes(el, view), revealNote(el, view.reveal, view.stored));
+  else if (view.counted) nodes.push(el("then", "p", "hint", view.counted.then));
   else if (view.size > 2 && !view.recorded && !view.judging) nodes.push(el("hint", "p", "hint", ORDER));
   nodes.push(...judgeButton(el, view), reading.node(el), keySwitch(el));
   if (!view.reveal && view.commitment) {
@@ -228,7 +230,7 @@ const draw = () => {
   const fresh = shown !== drawn;
   const continued = !fresh && view.turns.length > turns;
   if (fresh) forgetOrder();
-  if (view.reveal || view.recorded) sent = false;
+  if (votedOf(view)) sent = false;
   drawn = shown;
   turns = view.turns.length;
   meet([...actions(view), ordering, ...(why ? [whyAction()] : [])].map(nameOf));

@@ -17,6 +17,7 @@ from coupled_arena.battles.judge_feedback import Decisions
 from coupled_arena.battles.judge_runs.request import Allowance, JudgeOnRequest, LiveJudge
 from coupled_arena.battles.limits import Limits, Origins
 from coupled_arena.battles.members import Members
+from coupled_arena.core.choices import Reveals
 from coupled_arena.core.errors import JudgeError, SettingsError
 from coupled_arena.core.extras import require
 from coupled_arena.core.naming import own_names
@@ -103,7 +104,10 @@ def open_services(settings: Settings, *, annotate: bool = False) -> Iterator[Ser
             _live_judge(judge, settings.judge, store) as live,
             _asked_judge(other, settings.judge) as asked,
         ):
-            judge_feedback = live and _judge_feedback(live, asked, settings.judge, store, arena)
+            # A judge's word beside each vote would teach annotators its taste.
+            blind = annotate and settings.annotate.reveal is not Reveals.EACH
+            shown = None if blind else live
+            judge_feedback = shown and _judge_feedback(shown, asked, settings.judge, store, arena)
             clients = tuple(client for client in (judge, other) if client)
             judges = live, asked, judge_feedback
             guards = annotators, Limits(settings.limits), members, Origins()
@@ -183,14 +187,16 @@ def _annotation(settings: Settings, store: Store) -> Iterator[Annotation]:
     from coupled_arena.battles.annotation import Annotation
     from coupled_arena.store.work_queues.battles import Backlog
 
-    with closing(Backlog(store)) as backlog:
+    rules = settings.annotate
+    with closing(Backlog(store, rules.votes_each, rules.repeats)) as backlog:
         _log.info("%s battles to vote on", f"{backlog.battles:,}")
         if backlog.guessable():
             _log.warning(
                 "Some of them come from a batch run with a small --seed: whoever guesses it can "
                 "work out who is who. Give `generate` a random seed if voters might try."
             )
-        yield Annotation(store, backlog, undo_seconds=settings.battle.undo_seconds)
+        undo = settings.battle.undo_seconds
+        yield Annotation(store, backlog, undo_seconds=undo, reveal=rules.reveal)
 
 
 def build_judge(

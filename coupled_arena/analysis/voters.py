@@ -12,6 +12,7 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
+from coupled_arena.analysis.voter_habits import Habits, ToldReport, habits_of, told_report
 from coupled_arena.stats.intervals import agreement_interval
 from coupled_arena.stats.krippendorff import Agreement, agreement
 from coupled_arena.stats.voters import TOLERANCE, Capitals, Votes, bursts, capitals
@@ -20,6 +21,7 @@ from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.store.queries.voters import (
     VoteStream,
     agreements_by_prompt,
+    said_twice,
     shared_votes,
     vote_stream,
 )
@@ -47,6 +49,8 @@ class VoterRow:
         Whether that is enough, at the error level of the report; see `Capitals.suspects`.
     bet : str
         What has won most: "for MODEL", "against MODEL" or "against the others".
+    habits : Habits
+        How far they agree with themselves, by which side, how fast.
     """
 
     voter: str
@@ -57,6 +61,7 @@ class VoterRow:
     peak_log_e_value: float
     suspect: bool
     bet: str
+    habits: Habits
 
 
 @dataclass(frozen=True)
@@ -96,6 +101,8 @@ class VoterReport:
         How much more often than others an honest voter may say the same.
     origins : tuple of OriginShare
         The places that most votes came from, as far as the store knows.
+    told : ToldReport or None
+        Whether people vote otherwise after many reveals; None where nobody was told any name.
     bursts : tuple of BurstRow
         Those whose p-value is at most alpha, the least one first.
     """
@@ -106,6 +113,7 @@ class VoterReport:
     tolerance: float
     origins: tuple[OriginShare, ...] = ()
     bursts: tuple[BurstRow, ...] = ()
+    told: ToldReport | None = None
 
 
 def read_voters(store: Store, alpha: float = 0.05, tolerance: float = TOLERANCE) -> VoterReport:
@@ -120,6 +128,7 @@ def read_voters(store: Store, alpha: float = 0.05, tolerance: float = TOLERANCE)
     """
     with store.cursor() as cursor:
         stream, origins = vote_stream(cursor), origin_shares(cursor, _MOST_ORIGINS)
+        twice = said_twice(cursor)
     if not len(stream.voter):
         return VoterReport((), 0, alpha, tolerance, origins)
     names, voter = np.unique(stream.voter.astype(str), return_inverse=True)
@@ -128,11 +137,12 @@ def read_voters(store: Store, alpha: float = 0.05, tolerance: float = TOLERANCE)
     )
     first, second = np.split(at, 2)
     found = capitals(Votes(voter, first, second, stream.outcome), len(models), tolerance)
-    rows = _rows(stream, voter, found, names.tolist(), models.tolist(), alpha)
+    habits = habits_of(stream, voter, names.tolist(), twice)
+    rows = _rows(stream, voter, found, names.tolist(), models.tolist(), alpha, habits)
     order = sorted(rows, key=lambda row: (-row.peak_log_e_value, -row.votes, row.voter))
-    return VoterReport(
-        tuple(order), len(voter), alpha, tolerance, origins, _bursts(stream, voter, alpha)
-    )
+    told = told_report(stream, voter, first, second, models.tolist())
+    found_bursts = _bursts(stream, voter, alpha)
+    return VoterReport(tuple(order), len(voter), alpha, tolerance, origins, found_bursts, told)
 
 
 def _bursts(stream: VoteStream, voter: NDArray[np.int64], alpha: float) -> tuple[BurstRow, ...]:
@@ -163,6 +173,7 @@ def _rows(
     names: list[str],
     models: list[str],
     alpha: float,
+    habits: list[Habits],
 ) -> list[VoterRow]:
     suspects = found.suspects(alpha)
     return [
@@ -175,6 +186,7 @@ def _rows(
             peak_log_e_value=float(found.peak[n]),
             suspect=bool(suspects[n]),
             bet=_called(int(found.bet[n]), models),
+            habits=habits[n],
         )
         for n, name in enumerate(names)
     ]

@@ -229,7 +229,7 @@ def voters(
     Returns
     -------
     Result
-        Tables: "voters", "origins" and "bursts".
+        Tables: "voters", "origins", "bursts" and "told".
 
     Raises
     ------
@@ -249,6 +249,7 @@ def voters(
             "voters": tables.voters_table(found),
             "origins": tables.origins_table(found),
             "bursts": tables.bursts_table(found),
+            "told": tables.told_table(found),
         },
         tables.voters_answer(found),
         lambda: tables.voters_text(found),

@@ -68,6 +68,10 @@ class ArenaStore:
         """Return why people voted as they did; `current` is false where a later one replaced it."""
         return self._table("rationales")
 
+    def repeats(self) -> pd.DataFrame:
+        """Return what people said of a battle that came a second time; no board counts it."""
+        return self._table("repeats")
+
     def comparisons(self, judge: str | None = None) -> pd.DataFrame:
         """Return what has been compared, pair by pair, as `coupled_arena.rank` takes it.
 

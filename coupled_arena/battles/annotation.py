@@ -8,22 +8,35 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from coupled_arena.battles.blind_view import Reveal, RoundView
+from coupled_arena.battles.blind_view import Counted, Reveal, RoundView
 from coupled_arena.battles.rounds import ROUND_LIFETIME, Round, check_ranks, level, same_words
-from coupled_arena.battles.undo import UNDO_FIRST, Votes, check_open
+from coupled_arena.battles.undo import UNDO_FIRST, SecondVotes, Votes, check_open
+from coupled_arena.core.choices import Reveals
 from coupled_arena.core.errors import VoteError
-from coupled_arena.core.language import _
-from coupled_arena.core.records import Source, Vote, new_id
+from coupled_arena.core.language import N_, _
+from coupled_arena.core.records import Battle, Source, Vote, new_id
 from coupled_arena.store.database import Store
+from coupled_arena.store.tables.votes import reveal_all
 from coupled_arena.store.work_queues.battles import Backlog, Drawn, Progress
+
+_THEN = {
+    Reveals.END: N_("The names are told once your share is done."),
+    Reveals.NEVER: N_("The names are not told here."),
+}
 
 
 @dataclass(frozen=True)
 class _Opened:
     round: Round
     drawn: Drawn
+
+    @property
+    def shown(self) -> tuple[int, ...]:
+        """The places of the battle as it is stored, in the order in which they are on show."""
+        places = tuple(range(len(self.round.state.battle.models)))
+        return places[::-1] if self.drawn.repeat else places
 
 
 class Annotation:
@@ -40,6 +53,8 @@ class Annotation:
         restart: whoever was reading a battle gets it again.
     undo_seconds : float
         How long a vote can be undone.
+    reveal : Reveals
+        When voters are told names, and see boards and battles.
     """
 
     def __init__(
@@ -48,14 +63,19 @@ class Annotation:
         backlog: Backlog,
         rng: random.Random | None = None,
         undo_seconds: float = 0.0,
+        reveal: Reveals = Reveals.EACH,
     ) -> None:
         self.store = store
+        self.reveal = reveal
         self._backlog = backlog
         self._rng = rng
         self._opened: dict[str, _Opened] = {}  # by owner
         self._skipped: defaultdict[str, set[int]] = defaultdict(set)
         self._drawing = threading.Lock()
-        self._votes = Votes(store, undo_seconds, self._tells_seed)
+        self._told: set[str] = set()  # voters who have done their share, and know names since
+        told = reveal is Reveals.EACH
+        self._votes = Votes(store, undo_seconds, self._tells_seed, names_told=told)
+        self._second = SecondVotes(store, undo_seconds)
         self.named = self._votes.named
         for current in self._votes.left_over():
             if drawn := backlog.find(current.state.battle.id):
@@ -68,6 +88,9 @@ class Annotation:
     def close(self) -> None:
         """Leave the votes that could still be undone for the next start."""
         self._votes.close()
+        self._second.close()
+        for opened in self._opened.values():
+            self._leave(opened)
 
     def next(self, owner: str) -> str | None:
         """Return the id of the round that the voter is to vote on; None if nothing is left.
@@ -80,16 +103,49 @@ class Annotation:
             opened = self._opened.get(owner)
             if opened and not opened.round.state.reveal:
                 return opened.round.id
+            if opened:
+                self._leave(opened)
             self._opened.pop(owner, None)
             while drawn := self._draw(owner):
                 battle = self.store.battle(drawn.id)
                 if not battle.identical:
-                    current = Round(owner, battle)
+                    current = Round(owner, _turned(battle) if drawn.repeat else battle)
                     self._opened[owner] = _Opened(current, drawn)
                     return current.id
                 ranks = (1,) * len(battle.models)
-                self.store.cast(Vote(new_id(), battle.id, owner, ranks, source=Source.IDENTICAL))
+                tie = Vote(new_id(), battle.id, owner, ranks, source=Source.IDENTICAL)
+                self.store.cast(tie, reveal=self.reveal is Reveals.EACH)
             return None
+
+    def go_on(self, owner: str) -> None:
+        """Let the voter's vote count before its time is over, where that tells no name.
+
+        Whoever waits for no name asks for the next battle at once.
+        """
+        opened = self._opened.get(owner)
+        if opened and self.reveal is not Reveals.EACH:
+            self._votes_of(opened).confirm(opened.round)
+
+    def opens(self, owner: str) -> bool:
+        """Tell whether somebody may know names, and see boards and battles.
+
+        Where that is at the end of their share, it is noted that they know them: their later votes
+        on battles with the same words would not be blind.
+        """
+        if self.reveal is Reveals.EACH or owner in self._told:
+            return True
+        if self.reveal is Reveals.NEVER or not self._share_done(owner):
+            return False
+        self.store.write(lambda cursor: reveal_all(cursor, owner))
+        self._told.add(owner)
+        return True
+
+    def _share_done(self, owner: str) -> bool:
+        opened = self._opened.get(owner)
+        if opened and not opened.round.state.reveal:
+            return False
+        progress = self.progress(owner)
+        return progress.yours > 0 and not (progress.left or progress.due_now)
 
     def opened(self, owner: str) -> str | None:
         """Return the id of the voter's round, voted on or not; None if they have none."""
@@ -104,6 +160,7 @@ class Annotation:
                 raise VoteError(_(UNDO_FIRST))
             if not opened.round.state.reveal:
                 self._skipped[owner].add(opened.drawn.number)
+            self._leave(opened)
             self._opened.pop(owner, None)
 
     def look_again(self, owner: str) -> None:
@@ -121,13 +178,24 @@ class Annotation:
 
     def view(self, owner: str, round_id: str) -> RoundView:
         """Return what the voter may see of a round of theirs."""
-        return self._mine(owner, round_id).round.state.view()
+        return self._shown(owner, self._mine(owner, round_id).round)
+
+    def _shown(self, owner: str, current: Round) -> RoundView:
+        """Return a round without names where its voter may not know them."""
+        view = current.state.view()
+        if self.reveal is Reveals.EACH:
+            return view
+        told = view.reveal
+        if told is None or self.opens(owner):
+            return replace(view, blind=True)
+        vote = told.vote, told.ranks, told.both_bad, told.early, told.source, told.same
+        return replace(view, blind=True, reveal=None, counted=Counted(*vote, _(_THEN[self.reveal])))
 
     def look(self, owner: str, round_id: str) -> RoundView:
         """Return what the voter may see; a vote whose time is over counts first."""
-        current = self._mine(owner, round_id).round
-        self._votes.confirm_if_due(current)
-        return current.state.view()
+        opened = self._mine(owner, round_id)
+        self._votes_of(opened).confirm_if_due(opened.round)
+        return self._shown(owner, opened.round)
 
     def vote(
         self,
@@ -138,29 +206,35 @@ class Annotation:
         both_bad: bool = False,
         origin: str | None = None,
     ) -> Reveal | None:
-        """Record a vote and return who was who, None while it can be undone; see `Arena.vote`.
+        """Record a vote and return who was who; see `Arena.vote`.
+
+        Nothing is returned while the vote can be undone, or while the voter may not know the names.
 
         Raises
         ------
         VoteError
             Not the voter's round, already voted on, or ranks that do not order its answers.
         """
-        current = self._mine(owner, round_id).round
+        opened = self._mine(owner, round_id)
+        current = opened.round
         with current.changing:
             check_open(current)
             battle = current.state.battle
             checked = check_ranks(ranks, len(battle.models), both_bad=both_bad)
             same = same_words(current.state.view().conversations)
             vote = Vote(new_id(), battle.id, owner, level(checked, same), both_bad)
-            return self._votes.cast(current, vote, same, origin)
+            self._votes_of(opened).cast(current, vote, same, origin)
+        return self.view(owner, round_id).reveal
 
     def undo(self, owner: str, round_id: str) -> None:
         """Take back a vote whose time is not over; see `Arena.undo`."""
-        self._votes.undo(self._mine(owner, round_id).round)
+        opened = self._mine(owner, round_id)
+        self._votes_of(opened).undo(opened.round)
 
     def confirm(self, owner: str, round_id: str) -> None:
-        """Let a vote count before its time is over, and tell who was who."""
-        self._votes.confirm(self._mine(owner, round_id).round)
+        """Let a vote count before its time is over; what `view` returns follows."""
+        opened = self._mine(owner, round_id)
+        self._votes_of(opened).confirm(opened.round)
 
     def round_of(self, owner: str, round_id: str) -> Round:
         """Return a round of the voter's; raise VoteError where it is not open, or not theirs."""
@@ -170,7 +244,17 @@ class Annotation:
         """Store why a vote of the voter's was cast; see `Votes.explain`."""
         opened = self._opened.get(owner)
         rounds = [opened.round] if opened else []
-        self._votes.explain(owner, vote, criteria, comment, rounds)
+        again = opened and opened.drawn.repeat and opened.round.state.vote == vote
+        votes = self._second if again else self._votes
+        votes.explain(owner, vote, criteria, comment, rounds)
+
+    def _votes_of(self, opened: _Opened) -> Votes:
+        return self._second if opened.drawn.repeat else self._votes
+
+    def _leave(self, opened: _Opened) -> None:
+        """Store what was said a second time, with the reasons that were given until now."""
+        if opened.drawn.repeat:
+            self._second.keep(opened.round, opened.shown)
 
     def _tells_seed(self, current: Round) -> bool:
         """With open weights, whoever has a seed can find out who says what under it."""
@@ -178,10 +262,16 @@ class Annotation:
 
     def _draw(self, owner: str) -> Drawn | None:
         opened = self._opened.values()
-        others = [kept.drawn.number for kept in opened if not kept.round.state.reveal]
+        others = [
+            kept.drawn.number
+            for kept in opened
+            if not kept.round.state.reveal and not kept.drawn.repeat
+        ]
         own = hashlib.blake2b(owner.encode(), digest_size=4).digest()
         salt = self._rng.getrandbits(32) if self._rng else int.from_bytes(own)
-        return self._backlog.draw(owner, salt, others, self._skipped.get(owner, ()))
+        skipped = self._skipped.get(owner, ())
+        again = self._backlog.draw_again(owner, salt, skipped)
+        return again or self._backlog.draw(owner, salt, others, skipped)
 
     def _mine(self, owner: str, round_id: str) -> _Opened:
         opened = self._opened.get(owner)
@@ -192,4 +282,15 @@ class Annotation:
 
     def _forget_old(self) -> None:
         oldest = time.monotonic() - ROUND_LIFETIME
-        self._opened = {o: kept for o, kept in self._opened.items() if kept.round.opened > oldest}
+        for owner, kept in list(self._opened.items()):
+            if kept.round.opened <= oldest:
+                self._leave(kept)
+                del self._opened[owner]
+
+
+def _turned(battle: Battle) -> Battle:
+    """Return a battle with its sides exchanged, as it is shown a second time."""
+    last = len(battle.models) - 1
+    replies = (replace(reply, place=last - reply.place) for reply in battle.replies)
+    ordered = sorted(replies, key=lambda reply: (reply.turn, reply.place))
+    return replace(battle, models=battle.models[::-1], replies=tuple(ordered))

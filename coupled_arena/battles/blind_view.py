@@ -78,6 +78,22 @@ class Recorded:
 
 
 @dataclass(frozen=True)
+class Counted:
+    """A vote that counts, of which no name is told yet; `then` says when names are told.
+
+    `same` is as in `Reveal`.
+    """
+
+    vote: str | None
+    ranks: tuple[int, ...]
+    both_bad: bool
+    early: bool
+    source: Source | None
+    same: Groups
+    then: str
+
+
+@dataclass(frozen=True)
 class Judging:
     """A judge reads the answers, and has answered so many of its questions; not what it said."""
 
@@ -100,7 +116,11 @@ class RoundView:
     recorded : Recorded or None
         The vote, as long as it can be undone.
     reveal : Reveal or None
-        None until the vote counts.
+        None until the vote counts, and the visitor may know the names.
+    counted : Counted or None
+        The vote, once it counts and the names stay hidden.
+    blind : bool
+        The names stay hidden when the vote counts.
     reasons : Reasons or None
         Why the visitor voted so; None unless they have said it.
     judging : Judging or None
@@ -121,6 +141,8 @@ class RoundView:
     commitment: str
     recorded: Recorded | None = None
     reveal: Reveal | None = None
+    counted: Counted | None = None
+    blind: bool = False
     reasons: Reasons | None = None
     judging: Judging | None = None
     unjudged: str | None = None

@@ -6,8 +6,9 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 
 from coupled_arena.battles.blind_view import Groups, Reasons, Reveal
@@ -17,21 +18,21 @@ from coupled_arena.core.language import N_, _
 from coupled_arena.core.rationales import Rationale, check_comment, check_criteria
 from coupled_arena.core.records import Battle, Source, Vote, new_id
 from coupled_arena.store.database import Store
-from coupled_arena.store.tables import votes
+from coupled_arena.store.tables import repeats, votes
 
 _log = logging.getLogger(__name__)
 _RETRY = 5.0  # seconds until a vote is tried again that the store could not take
 _RETURN = 30.0  # seconds after a start in which pages come back and their voters can undo
-UNDO_FIRST = N_("You have voted on this: undo that vote first, or see the names.")
+UNDO_FIRST = N_("You have voted on this: undo that vote first, or let it count.")
 JUDGE_READS = N_("The judge is reading these answers: cancel that first.")
-_TOO_LATE = N_("The vote counts and the names are known: it can no longer be undone.")
+_TOO_LATE = N_("The vote counts: it can no longer be undone.")
 _NO_VOTE = N_("There is no vote to undo here (any more).")
 
 
 def check_open(current: Round) -> None:
     """Raise VoteError where a round has a vote, whether or not it can be undone."""
     if current.state.reveal:
-        raise VoteError(_("You have voted on this, and the models are known."))
+        raise VoteError(_("You have voted on this, and the vote counts."))
     if current.state.held:
         raise VoteError(_(UNDO_FIRST))
     if current.state.judging:
@@ -53,11 +54,14 @@ class Votes:
         How long a vote can be undone; 0: it counts at once.
     reveals_seed : callable, optional
         Whether the voter of a round may know its seed once the vote counts.
+    names_told : bool
+        Whether the voter is told the names once the vote counts; else nobody notes that they were.
 
     Attributes
     ----------
     named : Counter of (str, str)
-        Battles whose names were told, by mode and the source of the vote.
+        Battles with votes that count, by mode and the source of the vote; the mode is "hidden"
+        where the names were not told.
     """
 
     def __init__(
@@ -65,10 +69,13 @@ class Votes:
         store: Store,
         seconds: float,
         reveals_seed: Callable[[Round], bool] = lambda current: True,  # noqa: ARG005
+        *,
+        names_told: bool = True,
     ) -> None:
         self._store = store
         self._seconds = seconds
         self._reveals_seed = reveals_seed
+        self._names_told = names_told
         self._holding: set[Round] = set()
         self._closing = False
         self.named: Counter[tuple[str, str]] = Counter()
@@ -93,7 +100,7 @@ class Votes:
             self._store.write(partial(votes.withdraw, vote=vote.id))
             return None
         if not self._seconds:
-            self._store.write(partial(votes.promote, vote=vote))
+            self._promote(vote)
             return None
         current = Round(vote.voter, self._store.battle(vote.battle))
         current.change(reasons=reasons and Reasons(*reasons))
@@ -117,9 +124,9 @@ class Votes:
             if current.state.held:
                 raise VoteError(_(UNDO_FIRST))
             if not self._seconds:
-                self._store.cast(vote, origin=origin)
+                self._cast(vote, origin)
                 return self._reveal(current, vote, same)
-            self._store.write(partial(votes.hold, vote=vote, origin=origin))
+            self._keep(vote, origin)
             self._hold(current, vote, same, self._seconds)
             return None
 
@@ -150,7 +157,7 @@ class Votes:
                 raise VoteError(_(_TOO_LATE))
             if not (held := current.state.held):
                 raise VoteError(_(_NO_VOTE))
-            self._store.write(partial(votes.withdraw, vote=held.vote.id))
+            self._withdraw(held.vote)
             self._release(current)
             current.change(reasons=None)
 
@@ -187,8 +194,23 @@ class Votes:
         """Count a vote that can be undone, if there is one, and tell who was who."""
         with current.changing:
             if held := current.state.held:
-                self._store.write(partial(votes.promote, vote=held.vote))
+                self._promote(held.vote)
                 self._reveal(current, held.vote, held.same)
+
+    # What becomes of a vote in the store.
+
+    def _cast(self, vote: Vote, origin: str | None) -> None:
+        self._store.cast(vote, origin=origin, reveal=self._names_told)
+
+    def _keep(self, vote: Vote, origin: str | None) -> None:
+        self._store.write(partial(votes.hold, vote=vote, origin=origin))
+
+    def _withdraw(self, vote: Vote) -> None:
+        self._store.write(partial(votes.withdraw, vote=vote.id))
+
+    def _promote(self, vote: Vote) -> None:
+        told = self._names_told
+        self._store.write(partial(votes.promote, vote=vote, reveal=told))
 
     def confirm_if_due(self, current: Round) -> None:
         """Count a vote whose time is over, for a page that is a moment faster than the server."""
@@ -209,7 +231,8 @@ class Votes:
         battle = current.state.battle
         reveal = reveal_of(battle, vote, reveals_seed=self._reveals_seed(current), same=same)
         current.change(reveal=reveal)
-        self.named[battle.mode.value, vote.source.value] += 1
+        mode = battle.mode.value if self._names_told else "hidden"
+        self.named[mode, vote.source.value] += 1
         self._release(current)
         return reveal
 
@@ -233,3 +256,53 @@ class Votes:
             except StoreError as error:
                 _log.warning("A vote waits to be counted: %s", error)
                 self._later(current, vote, _RETRY)
+
+
+class SecondVotes(Votes):
+    """Votes on battles that come a second time: their rounds have them, until `keep`.
+
+    They are told like others, so that nobody sees which ones they are. Nothing waits in the store:
+    whoever was about to say it again when the server ends is asked once more.
+    """
+
+    def __init__(self, store: Store, seconds: float) -> None:
+        super().__init__(store, seconds, names_told=False)
+        self._said: dict[Round, Vote] = {}
+
+    def _cast(self, vote: Vote, origin: str | None) -> None: ...
+
+    def _keep(self, vote: Vote, origin: str | None) -> None: ...
+
+    def _withdraw(self, vote: Vote) -> None: ...
+
+    def _promote(self, vote: Vote) -> None: ...
+
+    def _reveal(self, current: Round, vote: Vote, same: Groups) -> Reveal:
+        self._said[current] = vote
+        return super()._reveal(current, vote, same)
+
+    def explain(
+        self, owner: str, vote: str, criteria: object, comment: object, rounds: Iterable[Round]
+    ) -> None:
+        """Note why a second vote was cast; it is stored with it."""
+        given = Reasons(check_criteria(criteria), check_comment(comment))
+        for current in rounds:
+            if current.owner == owner and current.state.vote == vote:
+                current.change(reasons=given)
+
+    def keep(self, current: Round, shown: Sequence[int]) -> None:
+        """Store what was said in a round that is over; nothing where nothing was.
+
+        Parameters
+        ----------
+        shown : sequence of int
+            The places of its battle, in the order in which they were shown.
+        """
+        with current.changing:
+            if (vote := self._said.get(current)) is None:
+                return
+            why = current.state.reasons or Reasons((), "")
+            by_place = replace(vote, ranks=repeats.exchanged(vote.ranks, shown))
+            second = repeats.SecondVote(by_place, tuple(shown), why.criteria, why.comment)
+            self._store.write(partial(repeats.add, second=second))
+            del self._said[current]

@@ -36,6 +36,7 @@ from coupled_arena.cli.judging import judge
 from coupled_arena.cli.models import models_app
 from coupled_arena.cli.reproducing import reproduce
 from coupled_arena.cli.shared import Config, Db, Preset
+from coupled_arena.core.choices import Reveals
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.extras import require
 from coupled_arena.core.files import is_text, reason
@@ -97,14 +98,47 @@ def serve(
     annotate: Annotated[
         bool, typer.Option("--annotate", help="Serve stored battles; no model is loaded.")
     ] = False,
+    reveal: Annotated[
+        Reveals | None,
+        typer.Option(
+            help="When annotators are told names, and see boards and battles: once their share is "
+            "done, after each vote, or never. Admins always see them.",
+            show_default="end",
+        ),
+    ] = None,
+    votes_each: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="How many votes a battle wants; those with fewer come first.",
+            show_default="one of everybody",
+        ),
+    ] = None,
+    repeat_share: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            max=0.5,
+            help="Share of a person's battles that come twice, with their sides exchanged.",
+            show_default="0.05; 0 with --reveal each",
+        ),
+    ] = None,
 ) -> None:
     """Start the web app.
 
     With --annotate people vote blind on battles that `generate` or `benchmark` made, here or on
-    another machine. The pair of models with the fewest votes comes first.
+    another machine. The pair of models with the fewest votes comes first. --reveal, --votes-each
+    and --repeat-share are for --annotate.
     """
     require("arena", "The app")
-    settings = load_settings(config, preset=preset, db=db, host=host, port=port)
+    asked = {"reveal": reveal, "votes_each": votes_each, "repeat_share": repeat_share}
+    rules = {name: value for name, value in asked.items() if value is not None}
+    if rules and not annotate:
+        option = next(iter(rules)).replace("_", "-")
+        raise typer.BadParameter(f"--{option} is for --annotate: leave it out, or add --annotate.")
+    settings = load_settings(
+        config, preset=preset, db=db, host=host, port=port, annotate=rules or None
+    )
     install(settings.language)
     write_log_as(settings.log)
     # Gradio reads these when it is imported; the arena sends nothing anywhere.

@@ -250,6 +250,14 @@ class Design(Choice):
     VOTERS = "voters"  # several votes on each battle of two, whose prompt favours one of them
 
 
+class Reveals(Choice):
+    """When people who vote on stored battles are told names, and see boards and battles."""
+
+    END = "end"  # once their share is done
+    EACH = "each"  # after each vote, as in rounds of the battle tab
+    NEVER = "never"
+
+
 class Pairing(Choice):
     """How the models of a battle are chosen."""
 

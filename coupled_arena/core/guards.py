@@ -15,6 +15,7 @@ from pydantic import (
     model_validator,
 )
 
+from coupled_arena.core.choices import Reveals
 from coupled_arena.core.passwords import is_hash
 
 _SHORTEST_KEY = 32  # characters
@@ -74,6 +75,38 @@ class VoteSettings(Checked):
     """The ``[votes]`` table: votes of who has cast fewer than ``probation`` are kept, and wait."""
 
     probation: int = Field(default=0, ge=0)
+
+
+REPEAT_SHARE = 0.05
+"""Of the items of a person, how many come twice, where nothing is said."""
+
+
+class AnnotateSettings(Checked):
+    """The ``[annotate]`` table: how people vote on stored battles.
+
+    By ``reveal`` names, boards and battles open to a person once their share is done (``end``),
+    after each vote (``each``) or ``never``; admins always see them. A battle wants ``votes_each``
+    votes; without a number it wants one of everybody. Where names stay hidden, a share
+    ``repeat_share`` of a person's battles comes a second time, with its sides exchanged.
+    """
+
+    reveal: Reveals = Reveals.END
+    votes_each: int | None = Field(default=None, ge=1)
+    repeat_share: float | None = Field(default=None, ge=0, le=0.5)
+
+    @model_validator(mode="after")
+    def _blind_repeats(self) -> Self:
+        """Refuse to repeat what somebody has seen with names: the second vote is not blind."""
+        if self.repeat_share and self.reveal is Reveals.EACH:
+            raise ValueError("names are told after each vote, so no battle can be repeated blind")
+        return self
+
+    @property
+    def repeats(self) -> float:
+        """The share in force."""
+        if self.repeat_share is not None:
+            return self.repeat_share
+        return 0.0 if self.reveal is Reveals.EACH else REPEAT_SHARE
 
 
 class NamingSettings(Checked):

@@ -10,6 +10,7 @@ COUPLED_ARENA_BACKUP_DATASET  ``dataset`` of ``[backup]``, and so on
 COUPLED_ARENA_LIMITS_PROXIES  ``proxies`` of ``[limits]``, and so on
 COUPLED_ARENA_ACCESS_KEY      ``key`` of ``[access]``, and so on
 COUPLED_ARENA_VOTES_PROBATION ``probation`` of ``[votes]``
+COUPLED_ARENA_ANNOTATE_REVEAL ``reveal`` of ``[annotate]``, and so on
 COUPLED_ARENA_NAMING_NAMES    ``names`` of ``[naming]``; ``words`` likewise
 ============================= ================================================
 
@@ -38,6 +39,7 @@ from coupled_arena.core.errors import SettingsError
 from coupled_arena.core.files import at_home, is_text, read_toml
 from coupled_arena.core.guards import (
     AccessSettings,
+    AnnotateSettings,
     Checked,
     LimitSettings,
     NamingSettings,
@@ -52,7 +54,10 @@ _HUB = "https://huggingface.co https://*.hf.space"
 _SPACE = "10.0.0.0/8"  # where the hub's proxies are, as its Spaces see them
 _PREFIX = "coupled_arena_"
 _OTHERS = {"space_id": "space", "openai_api_key": "other_key"}  # variables of other programs
-_TABLES = ("sampling", "battle", "judge", "backup", "limits", "access", "votes", "naming")
+_TABLES = (
+    *("sampling", "battle", "judge", "backup", "limits", "access", "votes", "naming"),
+    "annotate",
+)
 
 
 class Environment(BaseModel):
@@ -77,6 +82,7 @@ class Environment(BaseModel):
     access: dict[str, str] = Field(default={}, repr=False)
     votes: dict[str, str] = {}
     naming: dict[str, str] = {}
+    annotate: dict[str, str] = {}
     space: str | None = None
     other_key: str | None = Field(default=None, repr=False)
 
@@ -319,6 +325,7 @@ class Settings(Checked):
     access: AccessSettings = AccessSettings()
     votes: VoteSettings = VoteSettings()
     naming: NamingSettings = NamingSettings()
+    annotate: AnnotateSettings = AnnotateSettings()
     models: list[dict[str, Any]] = Field(default=[])
     base: Path = Path()
 

@@ -5,12 +5,14 @@ What needs torch is imported where it is needed: stored battles are served witho
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 from gradio.themes import Soft
 
 from coupled_arena.battles.annotation import Annotation
+from coupled_arena.core.choices import Reveals
 from coupled_arena.core.language import _
 from coupled_arena.core.prompts import read_library
 from coupled_arena.core.settings import resource
@@ -18,6 +20,7 @@ from coupled_arena.services import Services
 from coupled_arena.store.queries.battle_conditions import Hidden
 from coupled_arena.ui.parts.agreement_panel import AgreementPanel
 from coupled_arena.ui.parts.events import Page
+from coupled_arena.ui.parts.held_back import HeldBack
 from coupled_arena.ui.parts.identity import NAME, header
 from coupled_arena.ui.parts.notices import (
     BackupNotice,
@@ -42,49 +45,69 @@ if TYPE_CHECKING:
 _FILES_KEPT = (60, 900)  # seconds between looks for old files, such as exports; how old
 
 
-def build(services: Services) -> Page:
-    """Return the page."""
-    hidden: Hidden = "stored" if isinstance(services.arena, Annotation) else "rounds"
-    redecoder = _redecoder(services)
+def build(services: Services) -> tuple[Page, HeldBack | None]:
+    """Return the page, and what is held back of it from people who are to vote blind."""
+    arena = services.arena
+    blind = isinstance(arena, Annotation) and arena.reveal is not Reveals.EACH
+    held_back = HeldBack(arena.opens) if blind else None
     with Page(title=NAME, fill_width=True, delete_cache=_FILES_KEPT) as page:
         header()
         _notices(services, page)
+        redecoder = _redecoder(services)
         with gr.Tabs() as tabs:
             with gr.Tab(_("Battle"), id="battle"):
                 _build_battle_tab(services, page, redecoder)
-            with gr.Tab(_("Leaderboard"), id="leaderboard"):
-                board = LeaderboardTab(services.store, services.estimates, services.styles)
-                board.build()
-            with gr.Tab(_("Audit"), id="audit"):
-                audit = AuditTab(services.store, services.audits, services.estimates)
-                audit.build()
-                agreement = AgreementPanel(services.store)
-                agreement.build()
-            with gr.Tab(_("Coupling"), id="coupling"):
-                coupling = CouplingTab(services.store, hidden)
-                coupling.build()
-            with gr.Tab(_("Risk"), id="risk"):
-                risk = RiskTab(StoredReplies(services.store, hidden))
-                risk.build()
-            with gr.Tab(_("Experiments"), id="experiments"):
-                experiments = ExperimentsTab(services.store, services.estimates)
-                experiments.build()
-            _build_compare_tab(services, redecoder)
-            with gr.Tab(_("Battles"), id="battles"):
-                BattlesTab(services.store, hidden, redecoder).build()
-            with gr.Tab(_("Data"), id="data", elem_id="data-tab") as data:
-                DataTab(services.store, hidden).build()
-                if services.backup:
-                    BackupNotice(services.backup).build(data)
+            with held_back.noting(page) if held_back else nullcontext():
+                telling = _build_telling_tabs(services, page, tabs, redecoder, shown=not held_back)
             if services.members.may_decide:
-                VotesTab(services.store).build(page, tabs)
-        board.live_only_while_shown(page, tabs)
-        audit.read_when_shown(page, tabs)
-        agreement.read_when_shown(tabs, _("Audit"))
-        coupling.read_when_shown(page, tabs)
-        risk.wire(page, tabs)
-        experiments.offer_when_shown(page, tabs)
-    return page
+                VotesTab(services.store).build(page, tabs)  # it asks for an admin itself
+        if held_back:
+            held_back.show(page, telling)
+    return page, held_back
+
+
+def _build_telling_tabs(
+    services: Services, page: Page, tabs: gr.Tabs, redecoder: Redecoder | None, *, shown: bool
+) -> list[gr.Tab]:
+    """Lay out the tabs that have names, inside the current tabs of a page; return them."""
+    hidden: Hidden = "stored" if isinstance(services.arena, Annotation) else "rounds"
+    made: list[gr.Tab] = []
+
+    def tab(title: str, name: str, **more: Any) -> gr.Tab:
+        made.append(gr.Tab(title, id=name, visible=shown, **more))
+        return made[-1]
+
+    with tab(_("Leaderboard"), "leaderboard"):
+        board = LeaderboardTab(services.store, services.estimates, services.styles)
+        board.build()
+    with tab(_("Audit"), "audit"):
+        audit = AuditTab(services.store, services.audits, services.estimates)
+        audit.build()
+        agreement = AgreementPanel(services.store)
+        agreement.build()
+    with tab(_("Coupling"), "coupling"):
+        coupling = CouplingTab(services.store, hidden)
+        coupling.build()
+    with tab(_("Risk"), "risk"):
+        risk = RiskTab(StoredReplies(services.store, hidden))
+        risk.build()
+    with tab(_("Experiments"), "experiments"):
+        experiments = ExperimentsTab(services.store, services.estimates)
+        experiments.build()
+    _build_compare_tab(services, redecoder)
+    with tab(_("Battles"), "battles"):
+        BattlesTab(services.store, hidden, redecoder).build()
+    with tab(_("Data"), "data", elem_id="data-tab") as data:
+        DataTab(services.store, hidden).build()
+        if services.backup:
+            BackupNotice(services.backup).build(data)
+    board.live_only_while_shown(page, tabs)
+    audit.read_when_shown(page, tabs)
+    agreement.read_when_shown(tabs, _("Audit"))
+    coupling.read_when_shown(page, tabs)
+    risk.wire(page, tabs)
+    experiments.offer_when_shown(page, tabs)
+    return made
 
 
 def _notices(services: Services, page: gr.Blocks) -> None:

@@ -31,6 +31,7 @@ from coupled_arena.ui.layout import build, theme
 from coupled_arena.ui.monitoring import Health, health_check, metrics
 from coupled_arena.ui.parts.answer_stream import answer_stream
 from coupled_arena.ui.parts.events import Page
+from coupled_arena.ui.parts.held_back import HeldBack
 from coupled_arena.ui.parts.identity import ICON, Identity, preview, script
 from coupled_arena.ui.parts.judge_feedback import judgement_stream
 from coupled_arena.ui.parts.panel import texts
@@ -128,7 +129,8 @@ def _application(services: Services) -> FastAPI:
     path = services.store.path
     uploads = Uploads(lambda: snapshot_needs(path) if path else 0)
     application.router.on_shutdown.append(uploads.close)
-    _mount(application, build(services), refused, uploads)
+    page, held_back = build(services)
+    _mount(application, page, refused, uploads, held_back)
     return application
 
 
@@ -138,7 +140,13 @@ def _way_in(services: Services) -> list[Middleware]:
     return [Middleware(SignIn, services.members, services.limits, services.annotators)]
 
 
-def _mount(application: FastAPI, page: Page, refused: Counter[int], uploads: Uploads) -> None:
+def _mount(
+    application: FastAPI,
+    page: Page,
+    refused: Counter[int],
+    uploads: Uploads,
+    held_back: HeldBack | None,
+) -> None:
     """Put the page at the root of an application, behind doors."""
     page.max_threads = _MAX_EVENTS
     page.app_id = secrets.randbits(52)  # Gradio's has more digits than numbers in scripts
@@ -164,7 +172,8 @@ def _mount(application: FastAPI, page: Page, refused: Counter[int], uploads: Upl
     events = {number for number, event in page.fns.items() if event.fn}
     direct = {number for number in events if page.fns[number].queue is False}
     server = str(page.app_id)
-    mounted.app = RequestFilter(mounted.app, events, direct, refused, uploads, server)
+    parts = refused, uploads, server, held_back
+    mounted.app = RequestFilter(mounted.app, events, direct, *parts)
 
 
 def _quieten(events: Any) -> None:

@@ -23,7 +23,7 @@ from coupled_arena.core.verdicts import Probabilities, Verdict
 from coupled_arena.generation.draws import Candidate
 from coupled_arena.papers.judge import figures as judge_tables
 from coupled_arena.store.database import Store
-from coupled_arena.store.tables import exclusions, judges, votes
+from coupled_arena.store.tables import exclusions, judges, repeats, votes
 from coupled_arena.store.tables.scores import Accuracy
 from coupled_arena.store.transfer.export import export
 from coupled_arena.store.transfer.importing import Rejected
@@ -45,6 +45,7 @@ from coupled_arena.views.tables.first_divergence import divergence_answer
 from coupled_arena.views.tables.table import Column
 from tests import dictionary
 from tests.analysis.test_grading import fill
+from tests.analysis.test_voter_habits import campaign
 from tests.batches import at_once
 from tests.dictionary import PAGE, RESULTS
 from tests.store import whole
@@ -108,11 +109,14 @@ def db(tmp_path_factory):
             asked = [solution for page in pending.pages() for solution in page]
             pending.add([one.answered("bob", bool(rng.random() < 0.6), "") for one in asked])
         with store.cursor() as cursor:
-            ((vote, voter),) = cursor.execute(
-                "select vote, voter from votes order by seq limit 1"
+            ((vote, voter, battle),) = cursor.execute(
+                "select vote, voter, battle from votes order by seq limit 1"
             ).fetchall()
         why = Rationale("r", vote, (Criterion.STYLE,), "so")
         store.write(lambda cursor: votes.give_reasons(cursor, why, voter))
+        again = make_vote(store.battle(battle), 1, 1, 1, id="again", voter=voter)
+        second = repeats.SecondVote(again, (2, 1, 0), (Criterion.STYLE,), "so")
+        store.write(lambda cursor: repeats.add(cursor, second))
         decision = exclusions.Decision("mistaken", "keeper", EARLIEST)
         rule = exclusions.Exclusion("x", voter, None, None, decision)
         store.write(lambda cursor: exclusions.exclude(cursor, rule))
@@ -209,7 +213,6 @@ COMMANDS = {
     "leaderboard": ["--judge", "ann", "--bradley-terry", "--control", "style"],
     "audit": ["--judge", "ann", "--own", "able", "--control", "length"],
     "agreement": [],
-    "voters": [],
     "annotators add": ["Ann"],
     "battles": ["?tab=battles&source=people", "--limit", "2"],
     "plan": ["able", "--judge", "ann"],
@@ -228,6 +231,14 @@ def test_json_of_analyses(answer, db, tmp_path, monkeypatch, command):
     words = command.split()
     asked = [COMMANDS[command], *OTHERWISE.get(command, [])]
     check_keys(f"{command} json", [answer(*words, *more, "--db", db) for more in asked])
+
+
+def test_json_of_voters(answer, db, tmp_path):
+    """In one store nobody was told a name before a vote; in the other many were."""
+    with Store.open(tmp_path / "told.duckdb") as store:
+        campaign(store, 14)
+    told = answer("voters", "--db", tmp_path / "told.duckdb")
+    check_keys("voters json", [answer("voters", "--db", db), told])
 
 
 def test_json_without_a_store(answer):

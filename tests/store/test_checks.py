@@ -69,6 +69,11 @@ FAULTS = {
         "update verdicts set p_tie = .5 where verdict = 'j1'",
         "update verdicts set p_tie = null where verdict = 'j1'",
     ],
+    "repeated ranks": [
+        "update repeats set ranks = [2, 2, 2]",
+        "update repeats set shown = [0, 0, 1]",
+    ],
+    "repeats": ["update repeats set voter = 'nobody'"],
     "score values": ["update scores set score = 'nan' where place = 1"],
     "criteria": ["update rationales set criteria = ['odd'] where rationale = 'r1'"],
     "rules": [

@@ -18,7 +18,10 @@ from coupled_arena.store.transfer.export import export
 from coupled_arena.store.transfer.snapshots import open_for_reading, snapshot, snapshot_path
 from tests.patience import until
 
-TABLES = ["battles", "replies", "votes", "rationales", "verdicts", "scores", "grades", "exclusions"]
+TABLES = [
+    *("battles", "replies", "votes", "rationales", "verdicts", "scores", "grades", "exclusions"),
+    "repeats",
+]
 MOMENT = datetime(2026, 3, 1, 2, 3, 4, 567891, UTC)
 
 READ = """
@@ -83,7 +86,7 @@ def test_jsonl_says_all_there_is(filled, tmp_path):
     assert written == [out / f"{table}.jsonl" for table in TABLES]
     read = dict(zip(TABLES, map(read_jsonl, written), strict=True))
     battles, replies, votes, rationales, verdicts, *others = read.values()
-    assert others == [[], [], []]  # scores, grades, exclusions
+    assert others == [[], [], [], []]  # scores, grades, exclusions, repeats
     assert battles == [
         {
             "battle": "b1",

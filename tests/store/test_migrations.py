@@ -40,7 +40,7 @@ def test_an_empty_database_gets_every_table():
         *("current_votes", "battle_pairs", "judgements", "prompt_keys", "comparison_rows"),
         *("benchmark_answers", "current_rationales", "reply_style_rows"),
         *("exclusions", "inclusions", "standing_exclusions", "ruled_votes", "counted_votes"),
-        *("origins", "probation", "waiting_voters", "name_lists", "naming_replies"),
+        *("origins", "probation", "waiting_voters", "name_lists", "naming_replies", "repeats"),
         *(f"{name}_seq" for name in ("vote", "verdict", "battle", "model", "judge", "prompt")),
         *("grade_seq", "rationale_seq", "exclusion_seq", "name_list_seq"),
     }

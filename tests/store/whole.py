@@ -8,7 +8,14 @@ from datetime import UTC, datetime, timedelta
 from coupled_arena.core.rationales import Criterion, Rationale
 from coupled_arena.core.records import Mode, Outcome, Score, Source
 from coupled_arena.core.verdicts import Probabilities, Verdict
-from coupled_arena.store.tables import derived_rows, exclusions, judges, scores, votes
+from coupled_arena.store.tables import (
+    derived_rows,
+    exclusions,
+    judges,
+    repeats,
+    scores,
+    votes,
+)
 from coupled_arena.store.work_queues.judging import PendingSolutions
 from tests.store.conftest import make_battle, make_vote
 
@@ -65,6 +72,9 @@ def _vote(store, battles):
         why = Rationale(name, vote, (Criterion.STYLE,), "so", at(18))
         store.write(lambda cursor, why=why, voter=voter: votes.give_reasons(cursor, why, voter))
     store.write(lambda cursor: votes.add_reveals(cursor, [(battles[4].id, "somebody who asked")]))
+    said = make_vote(battles[1], 2, 1, 1, id="w4", voter="bob", cast_at=at(19))
+    second = repeats.SecondVote(said, (2, 1, 0), (Criterion.STYLE,), "again")
+    store.write(lambda cursor: repeats.add(cursor, second))
 
 
 def _turn(store, vote):

@@ -65,14 +65,16 @@ where finish not in {_among(Finish)} or place < 0 or models[place + 1] is distin
 _SHOWN = "coalesce(list_sort(shown) = range(len(models)), true)"
 
 
-def _ranks(table: str, shown: str = "true") -> str:
+def _ranks(
+    table: str, vote: str = "vote", also: str = "true", known: str = "v.source in " + _among(Source)
+) -> str:
     return f"""
-    select vote
+    select {vote}
     from {table} as v
     join battles using (battle)
-    where v.source not in {_among(Source)} or not coalesce(
+    where not ({known}) or not coalesce(
         len(ranks) = len(models) and list_count(ranks) = len(ranks) and list_min(ranks) = 1
-        and (not both_bad or list_max(ranks) = 1) and {shown},
+        and (not both_bad or list_max(ranks) = 1) and {also},
         false
     )
     """
@@ -116,6 +118,7 @@ _MOMENTS = {
     "verdicts": ("verdict", "judged_at"),
     "grades": ("grade", "graded_at"),
     "exclusions": ("exclusion", "made_at"),
+    "repeats": ("second_vote", "cast_at"),
     "inclusions": ("exclusion", "made_at"),
     "schema_version": ("'schema ' || version", "applied_at"),
 }
@@ -182,11 +185,17 @@ CONTENTS: tuple[Check, ...] = (
     Check(
         "ranks",
         "each vote ranks the models of its battle, 1 the best",
-        _ranks("votes", _SHOWN),
+        _ranks("votes", also=_SHOWN),
         RESTORE,
     ),
     Check(
         "pending ranks", "so does each vote that can be undone", _ranks("pending_votes"), RESTORE
+    ),
+    Check(
+        "repeated ranks",
+        "so does each second vote, and it says in which order it was shown",
+        _ranks("repeats", "second_vote", _SHOWN, "true"),
+        RESTORE,
     ),
     Check("blind", "nobody voted after the models were revealed to them", _BLIND, _LEAVE_OUT),
     Check("verdict places", "each verdict is about two places of its battle", _VERDICTS, RESTORE),
@@ -232,6 +241,7 @@ _BELONGS = {
         "on vote = vote_id",
     ),
     "inclusions": ("exclusion", "exclusions", "using (exclusion)"),
+    "repeats": ("second_vote", "votes", "using (battle, voter)"),
 }
 _FOLLOWS = {
     "comparisons": ("battle_no", "battles", "using (battle_no)"),

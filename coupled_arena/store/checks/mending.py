@@ -70,6 +70,7 @@ _NEAREST = {
         )
     """,
     ("rationales", "given_at"): _OF_VOTE,
+    ("repeats", "cast_at"): _OF_BATTLE,
     ("grades", "graded_at"): "null",
     ("exclusions", "made_at"): "null",
     ("inclusions", "made_at"): "null",

@@ -144,19 +144,43 @@ with decided as (
             when ranks[1] = ranks[2] then 2
             when (ranks[1] < ranks[2]) = (models[1] < models[2]) then 0
             else 1
-        end as outcome
+        end as outcome,
+        -- Of the order that the voter saw.
+        sign(ranks[2] - ranks[1])::bigint
+            * if(list_position(shown, 1) < list_position(shown, 0), -1, 1) as side
     from counted_votes
     join battles using (battle)
     left join (select distinct battle, true as same from same_words where i = 1 and j = 2)
         using (battle)
     where source = 'human' and models[1] <> models[2] and same is null
+),
+reveal_counts as (
+    select voter, revealed_at, max(nth) as told
+    from (
+        select voter, revealed_at,
+            row_number() over (partition by voter order by revealed_at) as nth
+        from reveals
+    )
+    group by all
 )
 select
-    voter, least(one, other) as first, greatest(one, other) as second,
-    outcome::bigint as outcome, epoch({shown("cast_at")}) as moment
+    decided.voter, least(one, other) as first, greatest(one, other) as second,
+    outcome::bigint as outcome, epoch({shown("cast_at")}) as moment, side,
+    coalesce(told, 0)::bigint as told
 from decided
-
+asof left join reveal_counts
+    on decided.voter = reveal_counts.voter and decided.cast_at > reveal_counts.revealed_at
 order by seq
+"""
+# Of more than two answers the first two, as above.
+_TWICE = """
+select
+    voter, count(*) as came,
+    count(*) filter (sign(again.ranks[2] - again.ranks[1]) = sign(v.ranks[2] - v.ranks[1])) as same
+from repeats as again
+join current_votes as v using (battle, voter)
+where len(v.ranks) > 1
+group by voter
 """
 
 
@@ -172,6 +196,10 @@ class VoteStream:
         0: the first is preferred; 1: the second; 2: neither.
     moment : ndarray of float64, shape (n,)
         When it was cast, in seconds since 1970.
+    side : ndarray of int64, shape (n,)
+        1: the answer shown first is preferred; -1: the other; 0: neither.
+    told : ndarray of int64, shape (n,)
+        Of how many battles this voter had been told the names before.
     """
 
     voter: NDArray[np.object_]
@@ -179,6 +207,14 @@ class VoteStream:
     second: NDArray[np.object_]
     outcome: NDArray[np.int64]
     moment: NDArray[np.float64]
+    side: NDArray[np.int64]
+    told: NDArray[np.int64]
+
+
+def said_twice(cursor: Cursor) -> dict[str, tuple[int, int]]:
+    """Return by voter how many battles came twice, and of how many they said the same."""
+    rows = cursor.execute(_TWICE).fetchall()
+    return {voter: (came, same) for voter, came, same in rows}
 
 
 def vote_stream(cursor: Cursor) -> VoteStream:
@@ -190,4 +226,6 @@ def vote_stream(cursor: Cursor) -> VoteStream:
         second=np.asarray(found["second"], dtype=object),
         outcome=np.asarray(found["outcome"], np.int64),
         moment=np.asarray(found["moment"], np.float64),
+        side=np.asarray(found["side"], np.int64),
+        told=np.asarray(found["told"], np.int64),
     )

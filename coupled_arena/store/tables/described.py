@@ -478,6 +478,27 @@ EXCLUSIONS = StoredTable(
     order="seq",
     rows="exclusions left join inclusions using (exclusion)",
 )
+REPEATS = StoredTable(
+    "repeats",
+    _columns(
+        "repeats",
+        """
+        second_vote     name!     Its id
+        battle          name!     The battle, on which this voter has a vote
+        voter           text!     As in `votes`
+        ranks           wholes!   Rank of each model, by place, as in `votes`
+        both_bad        flag      All answers are bad; all ranks are then 1
+        shown           wholes!   The places, in the order in which they were shown this time
+        criteria        criteria  As in `rationales`
+        comment         text      As in `rationales`
+        cast_at         moment    When
+        """,
+    ),
+    keys=["second_vote"],
+    called="'the second vote ' || second_vote",
+    order="cast_at, second_vote",
+    rows="repeats where battle in (select battle from visible)",
+)
 ARENA = StoredTable(
     "arena",
     _columns(
@@ -515,6 +536,9 @@ ARENA = StoredTable(
 
 FILES = {
     each.name: each
-    for each in (BATTLES, REPLIES, VOTES, RATIONALES, VERDICTS, SCORES, GRADES, EXCLUSIONS)
+    for each in (
+        *(BATTLES, REPLIES, VOTES, RATIONALES, VERDICTS, SCORES, GRADES, EXCLUSIONS),
+        REPEATS,
+    )
 }
 """The tables that an export has files of, in the order in which they come back."""

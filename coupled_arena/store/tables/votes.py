@@ -42,6 +42,21 @@ def add_reveals(cursor: Cursor, reveals: Sequence[tuple[str, str]]) -> None:
     )
 
 
+def reveal_all(cursor: Cursor, voter: str) -> None:
+    """Write that a voter is told who is who in all stored battles that they have voted on."""
+    cursor.execute(
+        """
+        insert into reveals
+        select distinct battle, voter, now()
+        from votes
+        join battles using (battle)
+        where voter = ? and origin <> 'arena'
+        on conflict do nothing
+        """,
+        [voter],
+    )
+
+
 def check(cursor: Cursor, vote: Vote) -> None:
     """Raise VoteError where a new vote does not fit its battle, or would not be blind."""
     _check_ranks(vote, _count_models(cursor, vote.battle))
@@ -226,8 +241,8 @@ def withdraw(cursor: Cursor, vote: str) -> bool:
     return _release(cursor, vote)
 
 
-def promote(cursor: Cursor, vote: Vote) -> None:
-    """Make a vote count, and its battle revealed to its voter; see `Store.cast`.
+def promote(cursor: Cursor, vote: Vote, *, reveal: bool = True) -> None:
+    """Make a vote count, and its battle revealed to its voter or not; see `Store.cast`.
 
     Raises
     ------
@@ -237,7 +252,7 @@ def promote(cursor: Cursor, vote: Vote) -> None:
     _keep_reasons(cursor, vote.id)
     if not _release(cursor, vote.id) and not is_stored(cursor, vote):
         raise VoteError("This vote was undone.")
-    cast(cursor, vote, reveal=True)
+    cast(cursor, vote, reveal=reveal)
     derived_rows.refresh(cursor, "battle = $battle", {"battle": vote.battle})
 
 

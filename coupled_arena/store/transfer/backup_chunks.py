@@ -52,6 +52,7 @@ KEYS = {
     "scores": Keys("battle, turn, place, metric"),
     "grades": Keys("grade, battle, place"),
     "exclusions": Keys("exclusion", "(taken_back_at is not null)::integer"),
+    "repeats": Keys("second_vote"),
 }
 # By when it was given; a chunk counts from its store's beginning, or from that of one before. Rows
 # of one grade share its number.
@@ -73,6 +74,7 @@ with parts as (
     union all select battle, 0 from turns where prompt <> ''
     union all select battle, -1 from turns where system <> ''
     union all select battle, 8 from rationales join votes using (vote)
+    union all select battle, -2 from repeats
     union all
     select battle, 9 + (select count(*) from grades)
     from (select distinct battle from scores where exists (from grades))

@@ -178,6 +178,23 @@ from in_rationales as r
 left join votes as v on v.vote = r.vote
 where reason is not null
 """
+REPEAT_FAULTS = """
+select file, line, case
+    when b.models is null then 'there is no battle ' || r.battle
+    when len(r.ranks) <> len(b.models)
+        then 'it ranks ' || len(r.ranks) || ' models, the battle has ' || len(b.models)
+    when list_min(r.ranks) <> 1 then 'the best rank must be 1'
+    when r.both_bad and list_max(r.ranks) <> 1
+        then 'a vote that finds all replies bad cannot rank one above another'
+    when list_sort(r.shown) <> range(len(b.models)) then 'shown does not name each place once'
+    when v.voter is null then 'there is no first vote of ' || short(r.voter) || ' on its battle'
+end as reason
+from in_repeats as r
+left join battles as b on b.battle = r.battle
+left join (select distinct battle, voter from votes) as v
+    on v.battle = r.battle and v.voter = r.voter
+where reason is not null
+"""
 EXCLUSION_FAULTS = """
 select file, line, case
     when voter is null and since is null and until is null then 'it has neither voter nor time'

@@ -7,7 +7,7 @@ All of it is set operations of DuckDB, in one transaction. Notes say how rows we
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from coupled_arena.core.errors import StoreError
@@ -44,7 +44,7 @@ class Imported:
     ----------
     rows : int
         Rows in the files, blank lines aside.
-    battles, votes, rationales, verdicts, scores, grades, exclusions : int
+    battles, votes, rationales, verdicts, scores, grades, exclusions, repeats : int
         How many of each were not in the store before.
     filtered : int
         Rows left out on request.
@@ -73,6 +73,7 @@ class Imported:
     rejected: tuple[Rejected, ...]
     repeated: int = 0
     notes: tuple[str, ...] = ()
+    repeats: int = 0
 
     @property
     def all_rejected(self) -> bool:
@@ -159,12 +160,7 @@ def import_within(
     return Imported(
         rows,
         battles + exported.battles,
-        votes=votes + exported.votes,
-        rationales=exported.rationales,
-        verdicts=verdicts + exported.verdicts,
-        scores=exported.scores,
-        grades=exported.grades,
-        exclusions=exported.exclusions,
+        **_all_added(exported, votes=votes, verdicts=verdicts),
         filtered=filtered,
         completed=completed,
         unread_texts=unread_texts,
@@ -187,6 +183,13 @@ def _read_all(
         progress(f"reading {path.name}")
         rows += _read(cursor, path, file, wanted, unread)
     return rows, unread
+
+
+def _all_added(exported: merge_export.AddedRows, **others: int) -> dict[str, int]:
+    """Return how many rows of each kind, but for battles, came in exports and otherwise."""
+    added = asdict(exported)
+    del added["battles"]
+    return {name: rows + others.get(name, 0) for name, rows in added.items()}
 
 
 def _separate(cursor: Cursor) -> tuple[int, list[str]]:

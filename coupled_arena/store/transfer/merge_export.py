@@ -27,6 +27,7 @@ class AddedRows:
     scores: int
     grades: int
     exclusions: int
+    repeats: int
 
 
 _TABLES = (*TABLES, "turns", "judges", "metrics")
@@ -160,7 +161,7 @@ _OF_CONTRADICTED = " union all ".join(
     from in_{table}
     where battle in (select battle from contradicted)
     """
-    for table in ("replies", "votes", "rationales", "verdicts", "scores", "grades")
+    for table in ("replies", "votes", "rationales", "verdicts", "scores", "grades", "repeats")
 )
 
 
@@ -182,10 +183,11 @@ def add_missing(cursor: Cursor) -> AddedRows:
     votes = _add_votes(cursor) if _any(cursor, "in_votes") else 0
     rationales = _add_rationales(cursor) if _any(cursor, "in_rationales") else 0
     exclusions = _add_exclusions(cursor) if _any(cursor, "in_exclusions") else 0
+    repeats = _add_repeats(cursor) if _any(cursor, "in_repeats") else 0
     if _any(cursor, "moved"):
         derived_rows.derive(cursor, _MOVED, {})
         derived_rows.refresh(cursor, _MOVED, {})
-    return AddedRows(battles, votes, rationales, verdicts, scores, grades, exclusions)
+    return AddedRows(battles, votes, rationales, verdicts, scores, grades, exclusions, repeats)
 
 
 def _any(cursor: Cursor, *tables: str) -> bool:
@@ -266,6 +268,12 @@ def _add_exclusions(cursor: Cursor) -> int:
     cursor.execute(_TAKEN_BACK)
     cursor.execute(_DECIDED)
     return added
+
+
+def _add_repeats(cursor: Cursor) -> int:
+    _reject(cursor, export_tables.REPEAT_FAULTS)
+    _settle(cursor, described.REPEATS)
+    return _add(cursor, described.REPEATS)
 
 
 def _settle(cursor: Cursor, table: StoredTable, stored: StoredTable | None = None) -> None:

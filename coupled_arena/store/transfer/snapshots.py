@@ -23,12 +23,12 @@ from coupled_arena.core.files import reason
 from coupled_arena.core.sql import Cursor, column_of, quoted, value_of
 from coupled_arena.store.connection import CONFIG
 from coupled_arena.store.database import Store
-from coupled_arena.store.tables import votes
+from coupled_arena.store.tables import repeats, votes
 from coupled_arena.store.tables.derived_rows import update_named
 
 _TABLES = (
     *("battles", "turns", "replies", "votes", "reveals", "rationales"),
-    *("verdicts", "scores", "grades", "exclusions", "inclusions"),
+    *("verdicts", "scores", "grades", "exclusions", "inclusions", "repeats"),
 )
 _KEYED = {"battles": "battle", "votes": "vote", "verdicts": "verdict"}
 
@@ -348,7 +348,7 @@ class SnapshotThread:
         self._path = path
         self._seconds = seconds
         self.copied: tuple[int, ...] | None = None
-        self._copied_rationales = 0
+        self._copied_beside = (0, 0)
         self._copying: Cursor | None = None
         self._leaving = threading.Event()
         self._thread = threading.Thread(target=self._work, name="snapshots", daemon=True)
@@ -377,10 +377,10 @@ class SnapshotThread:
     def _look(self) -> None:
         """Renew the snapshot if the store has changed, and the trouble."""
         try:
-            version, reasons = self._store.version(), self._rationales()
-            if (version, reasons) != (self.copied, self._copied_rationales):
+            version, beside = self._store.version(), self._beside()
+            if (version, beside) != (self.copied, self._copied_beside):
                 snapshot(self._store, self._path, self._hold)
-                self.copied, self._copied_rationales = version, reasons
+                self.copied, self._copied_beside = version, beside
             self._store.check_file()
         except ArenaError as error:
             self._report(str(error))
@@ -392,9 +392,10 @@ class SnapshotThread:
         finally:
             self._copying = None
 
-    def _rationales(self) -> int:
+    def _beside(self) -> tuple[int, int]:
+        """Return what rises with rows that no board counts."""
         with self._store.cursor() as cursor:
-            return votes.newest_rationale(cursor)
+            return votes.newest_rationale(cursor), repeats.count(cursor)
 
     def _hold(self, cursor: Cursor) -> None:
         self._copying = cursor

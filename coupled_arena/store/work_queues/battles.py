@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+import random
 import threading
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from coupled_arena.core.errors import StoreError
@@ -29,25 +31,32 @@ join comparisons using (battle_no)
 where judge_no = 0
 """
 # Whoever has a battle open is counted as if they had voted, so that the next one gets another.
+# Where battles want a number of votes, all get their first one before any gets its second.
 _DRAW = """
 with given as (
-    select battle_no, least(model_a, model_b) as low, greatest(model_a, model_b) as high
+    select battle_no, least(model_a, model_b) as low, greatest(model_a, model_b) as high, voter
     from comparisons
     where judge_no = 0 and human is not null
     union all
-    select battle_no, low, high
-    from (select unnest($open::bigint[]) as battle_no)
+    select battle_no, low, high, 'open ' || nth
+    from (
+        select nth, ($open::bigint[])[nth] as battle_no
+        from range(1, len($open::bigint[]) + 1) as numbers(nth)
+    )
     join waiting using (battle_no)
 ),
 of_pair as (select low, high, count(*) as n from given group by all),
-of_battle as (select battle_no, count(*) as n from given group by all)
+of_battle as (select battle_no, count(distinct voter) as n from given group by all)
 select battle, battle_no
 from waiting
 left join of_pair using (low, high)
 left join of_battle using (battle_no)
 where not list_contains($skipped::bigint[], battle_no)
     and battle not in (select battle from votes where voter = $voter)
-order by coalesce(of_pair.n, 0), coalesce(of_battle.n, 0), hash(battle_no, $salt)
+    and coalesce(coalesce(of_battle.n, 0) < $each, true)
+order by
+    if($each is null, 0, coalesce(of_battle.n, 0)),
+    coalesce(of_pair.n, 0), coalesce(of_battle.n, 0), hash(battle_no, $salt)
 limit 1
 """
 _PROGRESS = """
@@ -55,10 +64,38 @@ select
     $battles,
     count(distinct battle),
     count(distinct battle) filter (voter = $voter and source = 'human'),
-    count(distinct battle) filter (voter = $voter and source <> 'human')
+    count(distinct battle) filter (voter = $voter and source <> 'human'),
+    (
+        select count(distinct battle_no)
+        from waiting
+        left join (
+            select battle_no, count(distinct voter) as n
+            from comparisons
+            where judge_no = 0 and human is not null
+            group by all
+        ) as given using (battle_no)
+        where battle not in (select battle from votes where voter = $voter)
+            and not list_contains($known::bigint[], battle_no)
+            and coalesce(coalesce(given.n, 0) < $each, true)
+    )
 from votes
 where battle in (select battle from waiting)
 """
+# What a voter has said in the order in which they did, and whether it came twice.
+_OWN = """
+select battle, battle_no, second.voter is not null as repeated
+from (
+    select battle, min(seq) as first from votes
+    where voter = $voter and source = 'human'
+    group by battle
+)
+join (select distinct battle, battle_no from waiting) using (battle)
+left join (select distinct battle, voter from repeats where voter = $voter) as second
+    using (battle)
+order by first
+"""
+_APART = 10
+"""How many votes on other battles come between the two on one: nobody is to remember the first."""
 _SEED_IS_OPEN = """
 select count(*)
 from waiting
@@ -84,10 +121,17 @@ where voter = $voter and here.battle = $battle and here.battle <> there.battle
 
 @dataclass(frozen=True)
 class Drawn:
-    """A battle to ask about, by its id and by its number."""
+    """A battle to ask about, by its id and by its number.
+
+    Attributes
+    ----------
+    repeat : bool
+        The voter has a vote on it already, and is asked again to see how far they agree.
+    """
 
     id: str
     number: int
+    repeat: bool = False
 
 
 @dataclass(frozen=True)
@@ -102,32 +146,48 @@ class Progress:
         Those that anybody has voted on, or that were counted as a tie of identical answers.
     yours, identical : int
         This voter's votes, and ties of identical answers that they were not asked about.
-    known : int
-        Battles that this voter is not asked about, for an answer would tell who gave it; as far as
-        has been found out.
+    left : int
+        Battles that this voter can still be asked about: not those in which an answer would tell
+        who gave it, as far as has been found out, nor those that have all votes they want.
+    repeated, due : int
+        Battles that this voter has seen twice, and those that are still to come twice, if nothing
+        else changes.
+    due_now : int
+        Those that can come now.
     """
 
     battles: int
     voted: int
     yours: int
     identical: int
-    known: int = 0
+    left: int
+    repeated: int = 0
+    due: int = 0
+    due_now: int = 0
 
     @property
     def done(self) -> int:
-        """How many of the battles are done with, for this voter."""
-        return self.yours + self.identical
+        """How many battles this voter is done with; one that came twice counts twice."""
+        return self.yours + self.identical + self.repeated
 
     @property
     def asked(self) -> int:
         """How many there are for this voter."""
-        return self.battles - self.known
+        return self.done + self.left + self.due
 
 
 class Backlog:
     """Battles of batch runs and of imports in which every model has answered every turn.
 
     For any thread. What it has of the store is of the moment it was made, except for votes.
+
+    Parameters
+    ----------
+    store : Store
+    votes_each : int, optional
+        How many votes a battle wants; without it, one of everybody.
+    repeat_share : float
+        Of the battles that somebody votes on, how many come a second time.
 
     Attributes
     ----------
@@ -140,8 +200,12 @@ class Backlog:
         There are none.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(
+        self, store: Store, votes_each: int | None = None, repeat_share: float = 0.0
+    ) -> None:
         self._cursor = store.cursor()
+        self._each = votes_each
+        self._share = repeat_share
         self._using = threading.Lock()
         self._known: dict[str, list[int]] = {}  # what each voter could tell the sides of
         self._cursor.execute(_WAITING)
@@ -162,10 +226,11 @@ class Backlog:
     ) -> Drawn | None:
         """Return a battle of the pair of models that has the fewest votes, None if none is left.
 
-        Battles with a vote of this voter are left out, and battles with an answer that would tell
-        its model. The noise of a plan is the same for all pairs of models, so the voter may have
-        seen that text with a name. Of one pair, battles with the fewest votes come first; ties are
-        broken at random.
+        Where battles want a number of votes, the battle with the fewest comes first. Battles with a
+        vote of this voter are left out, and battles with an answer that would tell its model. The
+        noise of a plan is the same for all pairs of models, so the voter may have seen that text
+        with a name. Of one pair, battles with the fewest votes come first; ties are broken at
+        random.
 
         Parameters
         ----------
@@ -180,12 +245,49 @@ class Backlog:
         known = self._known.setdefault(voter, [])
         while True:
             left_out = [*skipped, *known]
-            row = self._first(_DRAW, voter=voter, salt=salt, open=list(opened), skipped=left_out)
+            asked = {"voter": voter, "salt": salt, "open": list(opened), "skipped": left_out}
+            row = self._first(_DRAW, **asked, each=self._each)
             if row is None:
                 return None
             if not self._row(_KNOWN_BY_TEXT, battle=row[0], voter=voter)[0]:
                 return Drawn(*row)
             known.append(row[1])
+
+    def draw_again(self, voter: str, salt: int, skipped: Collection[int] = ()) -> Drawn | None:
+        """Return a battle that this voter is to be asked about a second time; None if none is due.
+
+        Parameters
+        ----------
+        voter : str
+        salt : int
+            32 random bits: which of those that may come does.
+        skipped : collection of int
+            Numbers of battles to leave out.
+        """
+        own = self._own(voter) if self._share else []
+        if self._due(voter, len(own)) <= sum(repeated for *_, repeated in own):
+            return None
+        there = [Drawn(*each, repeat=True) for *each, repeated in own[:-_APART] if not repeated]
+        there = [each for each in there if each.number not in skipped]
+        return random.Random(f"{salt} {len(own)}").choice(there) if there else None
+
+    def _own(self, voter: str) -> list[tuple[str, int, bool]]:
+        with self._using:
+            return self._cursor.execute(_OWN, {"voter": voter}).fetchall()
+
+    def _due(self, voter: str, votes: int) -> int:
+        """Return how many battles are to have come twice after so many votes.
+
+        One in each stretch of 1 / share votes, at a place that the voter cannot foresee: it follows
+        from who they are, so that it stays where it is when the server starts anew.
+        """
+        if not self._share:
+            return 0
+        stretches = (
+            (number + random.Random(f"{voter} {number}").random()) / self._share
+            for number in range(math.ceil(votes * self._share))
+        )
+        return min(sum(at <= votes for at in stretches), max(0, votes - _APART))
 
     def find(self, battle: str) -> Drawn | None:
         """Return a battle that people can be asked about by its id; None if it is none."""
@@ -194,8 +296,13 @@ class Backlog:
 
     def progress(self, voter: str) -> Progress:
         """Return how far the voting is; takes milliseconds."""
-        known = len(self._known.get(voter, ()))
-        return Progress(*self._row(_PROGRESS, voter=voter, battles=self.battles), known=known)
+        known = self._known.get(voter, [])
+        asked = {"voter": voter, "battles": self.battles, "known": known}
+        found = Progress(*self._row(_PROGRESS, **asked, each=self._each))
+        repeated = sum(again for *_, again in self._own(voter)) if self._share else 0
+        now, end = (self._due(voter, found.yours + more) for more in (0, found.left))
+        due = {"due": max(0, end - repeated), "due_now": max(0, now - repeated)}
+        return replace(found, repeated=repeated, **due)
 
     def seed_is_open(self, battle_id: str, voter: str) -> bool:
         """Return whether this voter may still be asked about another battle with the same seed."""

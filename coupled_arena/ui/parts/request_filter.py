@@ -16,6 +16,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from coupled_arena.ui.parts.held_back import WHY, HeldBack
 from coupled_arena.ui.parts.uploads import Uploads, lies_there
 
 _READ = frozenset(
@@ -73,6 +74,8 @@ class RequestFilter:
     server : str, optional
         What its pages call this server. To pages of another one the same numbers mean other
         events.
+    held_back : HeldBack, optional
+        Who is refused events that may tell a name, and files.
     """
 
     def __init__(
@@ -83,6 +86,7 @@ class RequestFilter:
         refused: Counter[int] | None = None,
         uploads: ASGIApp | None = None,
         server: str = "",
+        held_back: HeldBack | None = None,
     ) -> None:
         self._app = app
         self._events = events
@@ -90,6 +94,7 @@ class RequestFilter:
         self._refused = Counter() if refused is None else refused
         self._uploads = uploads or Uploads()
         self._server = server
+        self._held_back = held_back
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request."""
@@ -106,6 +111,8 @@ class RequestFilter:
             await self._event(scope, receive, send, path)
         elif path == _UPLOAD:
             await self._uploads(scope, receive, send)
+        elif path.startswith(_FILE) and await self._tells(scope, None):
+            await self._refuse(403, WHY)(scope, receive, send)
         elif path in _WITHOUT_QUERY:
             await self._app({**scope, "query_string": b""}, receive, send)
         else:
@@ -122,8 +129,19 @@ class RequestFilter:
         if body is None or wrong:
             status = 413 if body is None else 422
             await self._refuse(status, wrong)(scope, receive, send)
-            return
-        await self._app(scope, _replayed(body, receive), send)
+        elif await self._tells(scope, body):
+            await self._refuse(403, WHY)(scope, receive, send)
+        else:
+            await self._app(scope, _replayed(body, receive), send)
+
+    async def _tells(self, scope: Scope, event: bytes | None) -> bool:
+        """Tell whether an event, or a file, is held back from who asks for it."""
+        if self._held_back is None:
+            return False
+        asked = {} if event is None else json.loads(event)
+        if event is not None and asked["fn_index"] not in self._held_back.events:
+            return False
+        return await self._held_back.refuses(scope, asked.get("session_hash"))
 
     def _refuse(self, status: int, why: str) -> JSONResponse:
         self._refused[status] += 1

@@ -83,7 +83,7 @@ def show(
         The round was on show before the page was loaded: nobody has just asked for it.
     """
     added: dict[str, Any] = {"events": events if view.running else None, "resumed": resumed}
-    vote = view.recorded or view.reveal
+    vote = view.recorded or view.reveal or view.counted
     if vote and vote.vote:  # a judge has decided where there is none
         words = criterion_words(vote.ranks, both_bad=vote.both_bad)
         added |= {"criteria": list(words.items()), "longest": LONGEST_COMMENT}

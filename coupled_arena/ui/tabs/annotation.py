@@ -11,6 +11,7 @@ from coupled_arena.battles.annotation import Annotation
 from coupled_arena.battles.blind_view import RoundView
 from coupled_arena.battles.judge_feedback import JudgedRounds
 from coupled_arena.battles.limits import Limits, Origins
+from coupled_arena.core.choices import Reveals
 from coupled_arena.core.language import N_, _, ngettext
 from coupled_arena.store.work_queues.battles import Progress
 from coupled_arena.ui.parts.events import FREE, user_errors
@@ -19,10 +20,20 @@ from coupled_arena.ui.parts.round_panel import cast, confirm, explain, round_pan
 from coupled_arena.ui.parts.visitor import address_of, visitor
 from coupled_arena.views.markup import joined, paragraph
 
-_INTRO = N_(
-    "Anonymous models have answered the same question. Say which answer is better, then you see "
-    "who they were."
-)
+_INTROS = {
+    Reveals.EACH: N_(
+        "Anonymous models have answered the same question. Say which answer is better, then you "
+        "see who they were."
+    ),
+    Reveals.END: N_(
+        "Anonymous models have answered the same question. Say which answer is better. You see who "
+        "they were once your share is done."
+    ),
+    Reveals.NEVER: N_(
+        "Anonymous models have answered the same question. Say which answer is better."
+    ),
+}
+_OPEN = Markup('<p>{} <a href="./">{}</a></p>')
 
 
 class AnnotationTab:
@@ -43,7 +54,7 @@ class AnnotationTab:
     def build(self, page: gr.Blocks) -> None:
         """Lay out the tab inside the current Blocks, which are those of the page."""
         round_id = gr.State(None)
-        gr.Markdown(_(_INTRO))
+        gr.Markdown(_(_INTROS[self._annotation.reveal]))
         progress = gr.HTML(elem_id="progress", apply_default_css=False)
         start = gr.Button(_("Start"), variant="primary", elem_id="start")
         panel = round_panel()
@@ -51,7 +62,7 @@ class AnnotationTab:
         shown, changed = [round_id, panel, start, progress], [panel, progress, round_id, start]
         page.load(self._resume, None, shown, **FREE)
         start.click(self._start, None, shown, **FREE)
-        panel.next(self._next, None, shown, **FREE)
+        panel.next(self._go_on, None, shown, **FREE)
         panel.skip(self._skip, round_id, shown, **FREE)
         for event, handler in (
             (panel.vote, self._vote),
@@ -64,7 +75,7 @@ class AnnotationTab:
 
     def _resume(self, request: gr.Request) -> tuple[Any, ...]:
         owner = visitor(request)
-        progress = progress_bar(self._annotation.progress(owner))
+        progress = self._progress(owner)
         if (round_id := self._annotation.opened(owner)) is None:
             return gr.skip(), gr.skip(), gr.skip(), progress
         with user_errors():
@@ -79,18 +90,29 @@ class AnnotationTab:
                 self._annotation.look_again(owner)
         return self._next(request)
 
+    def _go_on(self, request: gr.Request) -> tuple[Any, ...]:
+        with user_errors():
+            self._annotation.go_on(visitor(request))
+        return self._next(request)
+
     def _next(self, request: gr.Request) -> tuple[Any, ...]:
         owner = visitor(request)
         with user_errors():
             round_id = self._annotation.next(owner)
-            progress = self._annotation.progress(owner)
             if round_id:
                 view = self._annotation.view(owner, round_id)
                 view = show(view) | judge_view(self._judged, view, round_id, request)
-                return round_id, view, gr.Button(visible=False), progress_bar(progress)
+                return round_id, view, gr.Button(visible=False), self._progress(owner)
         skipped = self._annotation.skipped(owner)
         again = gr.Button(_("Show the skipped ones again"), visible=skipped > 0)
-        return None, None, again, progress_bar(progress, over_text(skipped))
+        return None, None, again, self._progress(owner, over_text(skipped))
+
+    def _progress(self, owner: str, said: str = "") -> Markup:
+        bar = progress_bar(self._annotation.progress(owner), said)
+        if self._annotation.reveal is Reveals.EACH or not self._annotation.opens(owner):
+            return bar
+        line = _("Names, boards and battles are open to you now.")
+        return joined([bar, _OPEN.format(line, _("Show them"))])
 
     def _moved_on(self, round_id: str, request: gr.Request) -> tuple[Any, ...] | None:
         """Return what to show in place of a battle that is not open; None where it is.
@@ -154,7 +176,7 @@ class AnnotationTab:
 
     def _changed(self, view: RoundView, round_id: str, request: gr.Request) -> tuple[Any, ...]:
         panel = self._show(view, round_id, request)
-        progress = progress_bar(self._annotation.progress(visitor(request)))
+        progress = self._progress(visitor(request))
         return panel, progress, gr.skip(), gr.skip()
 
 

@@ -32,9 +32,10 @@ from coupled_arena.views.tables.voters import (
     bursts_table,
     exclusions_table,
     origins_table,
+    told_table,
     voters_table,
 )
-from coupled_arena.views.words.votes import excluded_words, voters_words
+from coupled_arena.views.words.votes import excluded_words, told_words, voters_words
 
 _TITLE = N_("Votes")
 _NOT_YOURS = N_("Only admins of this arena may do this.")
@@ -102,10 +103,14 @@ class VotesTab:
             rules, left_out = exclusions(cursor), excluded(cursor)
         whole = read_voters(self._store.counting(excluded=True))
         words = [headline(voters_words(whole))]
+        if told := told_words(whole):
+            words.append(paragraph(told))
         if left_out.votes:
             words.append(paragraph(excluded_words(left_out), "hint"))
         voters = voters_table(whole, _MOST).html()
         tables = [bursts_table(whole, _MOST).html(), origins_table(whole).html(), voters]
+        if whole.told and whole.told.rows:
+            tables.append(told_table(whole).html())
         return joined(words), exclusions_table(rules).html(), joined(tables)
 
 

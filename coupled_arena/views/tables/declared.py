@@ -90,6 +90,7 @@ TABLES: Mapping[str, Mapping[str, Declared]] = {
         "voters": Declared(voters.VOTERS, "voters"),
         "origins": Declared(voters.ORIGINS, "origins"),
         "bursts": Declared(voters.BURSTS, "bursts"),
+        "told": Declared(voters.TOLD, "told.models"),
     },
     "battles": {"rows": Declared(stored.FOUND_BATTLES, "rows")},
     "exclusions": {"exclusions": Declared(voters.EXCLUSIONS, "exclusions")},

@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from coupled_arena.analysis.voter_habits import Share, ToldRow
 from coupled_arena.analysis.voters import BurstRow, VoterReport, VoterRow
 from coupled_arena.core.language import N_
+from coupled_arena.stats.told_effects import FEWEST_VOTERS, FEWEST_VOTES, OFTEN
 from coupled_arena.store.tables.exclusions import Exclusion
 from coupled_arena.store.tables.guards import OriginShare
 from coupled_arena.store.tables.naming import NamingReply
-from coupled_arena.views.tables.table import Column, Table, table_of
+from coupled_arena.views.tables.table import Column, Table, span, table_of
+from coupled_arena.views.words.votes import told_words
 
 _MOST = 20  # rows in a terminal
 
@@ -40,6 +43,55 @@ VOTERS: tuple[Column[VoterRow], ...] = (
         text=lambda row: row.bet if row.suspect else "",
     ),
     Column("bet", str, "Which bet on their votes has won most"),
+    Column("repeats", int, "Battles that came twice", lambda row: row.habits.same.of),
+    Column(
+        "same",
+        float,
+        "Share of the battles that came twice with the same vote, sides exchanged",
+        lambda row: row.habits.same.share,
+        N_("Same when asked again"),
+        lambda row: _interval(row.habits.same),
+    ),
+    Column("same_low", float, "Lower end of its 95% interval", lambda row: row.habits.same.low),
+    Column("same_high", float, "Upper end", lambda row: row.habits.same.high),
+    Column(
+        "first_side",
+        float,
+        "Share of the votes for one answer that are for the answer shown first",
+        lambda row: row.habits.first.share,
+        N_("For the first answer"),
+        lambda row: _interval(row.habits.first),
+    ),
+    Column(
+        "first_side_low", float, "Lower end of its 95% interval", lambda row: row.habits.first.low
+    ),
+    Column("first_side_high", float, "Upper end", lambda row: row.habits.first.high),
+    Column(
+        "median_seconds",
+        float,
+        "Median time between a vote and the one before, without breaks of ten minutes",
+        lambda row: row.habits.median_seconds,
+        N_("Seconds a vote"),
+        ".0f",
+    ),
+)
+TOLD: tuple[Column[ToldRow], ...] = (
+    Column("model", str, "The model", heading=N_("Model")),
+    Column(
+        "change",
+        float,
+        "What 30 reveals add to its share of votes, against the other models",
+        heading=N_("Change"),
+        text="+.1%",
+    ),
+    Column("low", float, "Lower end of the 95% interval, for all models together"),
+    Column(
+        "high",
+        float,
+        "Upper end",
+        heading=N_("95% interval"),
+        text=lambda row: span(row.low, row.high, "+.1%"),
+    ),
 )
 
 
@@ -77,6 +129,17 @@ def origins_table(found: VoterReport) -> Table[OriginShare]:
     return table_of(ORIGINS, found.origins)
 
 
+def _interval(share: Share) -> str:
+    if not share.of:
+        return "\N{EN DASH}"
+    return f"{share.share:.0%} ({span(share.low, share.high, '.0%')})"
+
+
+def told_table(found: VoterReport) -> Table[ToldRow]:
+    """Return a row for each model: what many reveals change."""
+    return table_of(TOLD, found.told.rows if found.told else ())
+
+
 def voters_table(found: VoterReport, most: int | None = None) -> Table[VoterRow]:
     """Return a row for each voter, or for so many, the most evidence first."""
     return table_of(VOTERS, found.rows[:most])
@@ -92,6 +155,16 @@ def voters_answer(found: VoterReport) -> dict[str, Any]:
         "tolerance": found.tolerance,
         "origins": origins_table(found).records(),
         "bursts": bursts_table(found).records(),
+        "told": found.told
+        and {
+            "models": told_table(found).records(),
+            "reveals": OFTEN,
+            "votes": found.told.votes,
+            "voters": found.told.voters,
+            "needed_votes": FEWEST_VOTES,
+            "needed_voters": FEWEST_VOTERS,
+            "p_value": found.told.p_value if found.told.rows else None,
+        },
     }
 
 
@@ -111,6 +184,10 @@ def voters_text(found: VoterReport) -> str:
         lines += ["", "When more voted than usual:", bursts_table(found, _MOST).text()]
     if found.origins:
         lines += ["", "Where most votes came from:", origins_table(found).text()]
+    if words := told_words(found):
+        lines += ["", words]
+    if found.told and found.told.rows:
+        lines += [told_table(found).text()]
     return "\n".join(lines)
 
 

@@ -8,6 +8,7 @@ from coupled_arena.analysis.leaderboard.board_estimates import BoardEstimates
 from coupled_arena.analysis.voters import VoterReport
 from coupled_arena.core.language import _, ngettext
 from coupled_arena.stats.ranking.fragility import Fragility
+from coupled_arena.stats.told_effects import FEWEST_VOTERS, FEWEST_VOTES, OFTEN
 from coupled_arena.store.tables.exclusions import Excluded
 from coupled_arena.views.words.names import votes_counted
 
@@ -23,6 +24,33 @@ def voters_words(found: VoterReport) -> str:
         "{voters}, {votes}: {n:,} vote too unlike the others (error level {alpha:g} over all).",
         suspects,
     ).format(voters=voters, votes=votes_counted(found.votes), n=suspects, alpha=found.alpha)
+
+
+def told_words(found: VoterReport) -> str:
+    """Return whether people vote otherwise after many reveals; empty if nobody knew names."""
+    told = found.told
+    if told is None:
+        return ""
+    if not told.rows:
+        text = _(
+            "Do reveals change votes? Too few votes to tell: {votes:,} of {needed:,} votes, "
+            "{voters:,} of {people:,} voters with several votes on one pair of models."
+        )
+        needed = {"needed": FEWEST_VOTES, "people": FEWEST_VOTERS}
+        return text.format(votes=told.votes, voters=told.voters, **needed)
+    most = told.rows[0]
+    if most.low <= 0 <= most.high:
+        text = _(
+            "Nothing shows that reveals change votes. The largest change after {reveals} reveals "
+            "is that of {model}: {change} (95%: {low} to {high})."
+        )
+    else:
+        text = _(
+            "People vote otherwise after {reveals} reveals: the share of votes for {model} changes "
+            "by {change} (95%: {low} to {high})."
+        )
+    numbers = {name: f"{getattr(most, name):+.1%}" for name in ("change", "low", "high")}
+    return text.format(reveals=OFTEN, model=most.model, **numbers)
 
 
 def excluded_words(found: Excluded) -> str:

@@ -37,7 +37,7 @@ def annotated(tmp_path_factory):
     folder = tmp_path_factory.mktemp("annotated")
     questions = [f"Tell me a story about {n} whales." for n in range(16)]
     battles = stored(folder, questions, modes=BOTH, system="Be brief.", prefix="Once ")
-    with serving(folder, CONFIG, "--annotate") as served:
+    with serving(folder, CONFIG, "--annotate", "--reveal", "each") as served:
         yield served, battles
 
 
@@ -192,7 +192,7 @@ def test_votes_by_key_until_nothing_is_left(visit, tmp_path):
     made = stored(tmp_path, ["First?", "Second?", "Third?"], system="Be brief.")
     (tie,) = stored(tmp_path, ["Same?"], texts=["same", "same"])
     (three,) = stored(tmp_path, ["Three?"], models=MODELS)
-    with serving(tmp_path, CONFIG, "--annotate") as served:
+    with serving(tmp_path, CONFIG, "--annotate", "--reveal", "each") as served:
         page = visit(served.url)
         page.get_by_text("0 of 5 done. 0 of 5 battles have a vote; you cast 0.").wait_for()
         bar = page.get_by_role("progressbar", name="Your part")
@@ -296,7 +296,7 @@ def test_the_live_judge_judges_what_has_been_voted_on(tmp_path):
     stored(tmp_path, ["First?", "Second?"])
     with scripted(lambda _: verdict("A")) as server:
         judge = f'[judge]\nname = "ann"\nbase_url = "{server.url}"\nkey = "{KEY}"\n'
-        with serving(tmp_path, CONFIG + judge, "--annotate") as served:
+        with serving(tmp_path, CONFIG + judge, "--annotate", "--reveal", "each") as served:
             visitor = Visitor(served.url)
             start(visitor)
             battle = visitor.vote()["battle"]
@@ -308,7 +308,7 @@ def test_a_recorded_vote_outlives_a_kill_and_an_orderly_end(tmp_path):
     battles = stored(tmp_path, ["First?", "Second?"])
     columns, left = "select battle, voter, ranks from", []
     for end in ("kill", "stop"):
-        with serving(tmp_path, CONFIG, "--annotate", undo=60) as served:
+        with serving(tmp_path, CONFIG, "--annotate", "--reveal", "each", undo=60) as served:
             visitor = Visitor(served.url)
             start(visitor)
             before = len(visitor.heard)
@@ -327,7 +327,9 @@ def test_a_recorded_vote_outlives_a_kill_and_an_orderly_end(tmp_path):
         assert (counted, pending[: len(left)]) == ([], left)
         left = pending
     assert [ranks for *_, ranks in left] == [[2, 1], [2, 1]]
-    with serving(tmp_path, CONFIG, "--annotate", undo=0) as served:  # none can be undone any more
+    with serving(
+        tmp_path, CONFIG, "--annotate", "--reveal", "each", undo=0
+    ) as served:  # none can be undone any more
         served.stop()
     assert read(served.db, f"{columns} votes order by seq") == left
     assert read(served.db, f"{columns} pending_votes") == []

@@ -38,7 +38,7 @@ def served(tmp_path_factory):
             cut = type(first)(0, 0, first.text, first.tokens, Finish.LENGTH)
             batch.add_battle(type(whole)(**{**vars(whole), "replies": (cut, second)}))
     EARLY["token"] = add_annotators(annotators_path(folder / "arena.duckdb"), ["Early"])["Early"]
-    with serving(folder, "snapshot_seconds = 0.2\n", "--annotate") as running:
+    with serving(folder, "snapshot_seconds = 0.2\n", "--annotate", "--reveal", "each") as running:
         yield running, annotators_path(running.db)
 
 

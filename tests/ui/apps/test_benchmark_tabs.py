@@ -46,7 +46,7 @@ def site(tmp_path_factory):
                         if each.question != "Question 7?" and each.answer[0] in "rw"
                     ]
                 )
-    with serving(folder, "", "--annotate") as served:
+    with serving(folder, "", "--annotate", "--reveal", "each") as served:
         yield served
 
 

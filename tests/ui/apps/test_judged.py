@@ -228,7 +228,7 @@ def test_on_stored_battles_it_says_what_it_thinks_and_decides_nothing(server, vi
     with Store.open(tmp_path / "arena.duckdb") as store:
         fill(store, [f"Which way is {n}?" for n in range(3)])
     config = CONFIG.format(server.url, KEY)
-    with serving(tmp_path, config, "--annotate") as served:
+    with serving(tmp_path, config, "--annotate", "--reveal", "each") as served:
         page = visit(served.url)
         page.click("#start")
         page.get_by_role("button", name="A is better").wait_for()

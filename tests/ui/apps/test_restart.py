@@ -142,7 +142,7 @@ def test_a_vote_can_be_undone_after_the_restart(restarted, page, end):
 @pytest.mark.slow
 def test_stored_battles_go_on_where_the_voter_was(restarted, page, tmp_path):
     stored(tmp_path, [f"Tell me a story about {n} whales." for n in range(6)])
-    served = restarted("snapshot_seconds = 1\n", "--annotate")
+    served = restarted("snapshot_seconds = 1\n", "--annotate", "--reveal", "each")
     page.goto(served.app.url)
     page.click("#start")
     page.wait_for_selector("#round .ballot")

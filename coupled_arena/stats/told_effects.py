@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t as student
+from scipy.special import stdtr, stdtrit
 
 OFTEN = 30
 """How many reveals the effect is of: after so many people are said to know who writes how."""
@@ -84,9 +84,8 @@ def told_effects(votes: ToldVotes, models: int, alpha: float = 0.05) -> ToldEffe
     alpha : float
         Error level for all models together.
     """
-    kept = _within(votes, models)
-    voter, one, other, x, y = kept
-    numbers, voter = np.unique(voter, return_inverse=True)
+    whose, one, other, x, y = _within(votes, models)
+    numbers, voter = np.unique(whose, return_inverse=True)
     if len(voter) < FEWEST_VOTES or len(numbers) < FEWEST_VOTERS:
         none = np.empty(0)
         return ToldEffects(len(voter), len(numbers), none, none, none, 1.0)
@@ -108,16 +107,25 @@ def told_effects(votes: ToldVotes, models: int, alpha: float = 0.05) -> ToldEffe
     error = np.sqrt((len(numbers) - 1) / len(numbers) * (spread**2).sum(axis=0))
     information = np.einsum("vii->v", grams)
     freedom = max(1.0, information.sum() ** 2 / (information**2).sum() - 1)
-    reach = student.ppf(1 - alpha / (2 * k), freedom) * error
+    reach = float(stdtrit(freedom, 1 - alpha / (2 * k))) * error
     with np.errstate(divide="ignore", invalid="ignore"):
-        p_values = 2 * student.sf(np.abs(estimate) / error, freedom)
+        p_values = 2 * np.asarray(stdtr(freedom, -np.abs(estimate) / error), np.float64)
     change, low, high = (np.full(models, np.nan) for _ in range(3))
     change[there], low[there], high[there] = estimate, estimate - reach, estimate + reach
     p_value = min(1.0, k * float(np.nanmin(p_values, initial=1.0)))
     return ToldEffects(len(voter), len(numbers), change, low, high, p_value)
 
 
-def _within(votes: ToldVotes, models: int) -> tuple[NDArray[np.float64], ...]:
+_Within = tuple[
+    NDArray[np.int64],
+    NDArray[np.int64],
+    NDArray[np.int64],
+    NDArray[np.float64],
+    NDArray[np.float64],
+]
+
+
+def _within(votes: ToldVotes, models: int) -> _Within:
     """Return voters, models, x and y without the mean of each voter's votes on each pair.
 
     Votes that all came after as many reveals say nothing, and are left out.
@@ -158,4 +166,4 @@ def _solved(grams: NDArray[np.float64], sides: NDArray[np.float64]) -> NDArray[n
     # A voter without whom nothing is left of a model leaves 0 for it.
     ridge = 1e-9 * np.einsum("vii->v", grams)[:, None, None] / k * np.eye(k) + 1e-15 * np.eye(k)
     level = np.einsum("vii->v", grams)[:, None, None] / k * np.ones((k, k)) / k
-    return np.linalg.solve(grams + level + ridge, sides[..., None])[..., 0]
+    return np.asarray(np.linalg.solve(grams + level + ridge, sides[..., None]), np.float64)[..., 0]

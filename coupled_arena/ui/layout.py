@@ -48,8 +48,9 @@ _FILES_KEPT = (60, 900)  # seconds between looks for old files, such as exports;
 def build(services: Services) -> tuple[Page, HeldBack | None]:
     """Return the page, and what is held back of it from people who are to vote blind."""
     arena = services.arena
-    blind = isinstance(arena, Annotation) and arena.reveal is not Reveals.EACH
-    held_back = HeldBack(arena.opens) if blind else None
+    held_back = None
+    if isinstance(arena, Annotation) and arena.reveal is not Reveals.EACH:
+        held_back = HeldBack(arena.opens)
     with Page(title=NAME, fill_width=True, delete_cache=_FILES_KEPT) as page:
         header()
         _notices(services, page)

@@ -267,7 +267,11 @@ class Backlog:
         own = self._own(voter) if self._share else []
         if self._due(voter, len(own)) <= sum(repeated for *_, repeated in own):
             return None
-        there = [Drawn(*each, repeat=True) for *each, repeated in own[:-_APART] if not repeated]
+        there = [
+            Drawn(battle, number, repeat=True)
+            for battle, number, repeated in own[:-_APART]
+            if not repeated
+        ]
         there = [each for each in there if each.number not in skipped]
         return random.Random(f"{salt} {len(own)}").choice(there) if there else None
 

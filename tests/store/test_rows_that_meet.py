@@ -82,7 +82,7 @@ def told(done):
 
 
 def board_of(store, source="human", judge=None):
-    settings = (0.05, Cutoff.MAX_T, Scope.JOINT, TieScore.LOSS, Voters.LIKE)
+    settings = (0.05, Cutoff.MAX_T, Scope.JOINT, TieScore.HALF, Voters.LIKE)
     settings += (Covariance.CORRECTED, Weighting.STRATIFIED, False)
     return BoardSettings(BoardSource(source), *settings).board(
         store, selection_of(store, judge=judge)

@@ -270,7 +270,8 @@ def errors_by_hand(frame):
     for pair, met in frame.groupby([low, high]):
         for model in pair:
             sides = [np.where(met[f"model_{side}"] == model, f"model_{side}", "") for side in "ab"]
-            won = (met.winner == sides[0]) | (met.winner == sides[1])
+            tied = ~met.winner.isin(["model_a", "model_b"])
+            won = ((met.winner == sides[0]) | (met.winner == sides[1])) + tied / 2
             rates[models.index(model)] += won.mean() / (k - 1)
             groups = met.question_id.nunique()
             left = (won - won.mean()) / len(met) / (k - 1) * np.sqrt(groups / (groups - 1))

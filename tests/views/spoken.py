@@ -269,8 +269,9 @@ def _modes():
                 tie_change=change,
                 tie_interval=lambda alpha, ends=(low, high): ends,
             )
-            estimates = SimpleNamespace(modes=modes)
-            yield mode_words(SimpleNamespace(estimates=estimates, alpha=0.05))
+            for modes.people, modes.both in ((None, None), (2, 0), (1200, 3)):
+                estimates = SimpleNamespace(modes=modes)
+                yield mode_words(SimpleNamespace(estimates=estimates, alpha=0.05))
 
 
 def _styles():

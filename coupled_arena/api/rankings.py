@@ -334,7 +334,8 @@ class BoardSettings:
         if self.control is Control.NONE:
             return board
         by_judge = board.source is BoardSource.JUDGE
-        found = read(board.estimates.selection, self.control, by_judge=by_judge)
+        asked = {"by_judge": by_judge, "voters": self.voters}
+        found = read(board.estimates.selection, self.control, **asked)
         return replace(board, style=style_board(found, self.alpha))
 
     def board(self, store: Store, selection: Selection) -> Result[Leaderboard]:

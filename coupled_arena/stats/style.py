@@ -47,6 +47,8 @@ class PairRows:
         By how much more of something the first has; the opposite where the two change sides.
     clusters : ndarray of int64, shape (n,)
         Comparisons of one number depend on each other.
+    voters : ndarray of int64, shape (n,), or None
+        Who decided each, -1 where nobody knows; None where tastes do not count.
     """
 
     k: int
@@ -55,6 +57,7 @@ class PairRows:
     outcome: FloatArray
     covariates: FloatArray
     clusters: IntArray
+    voters: IntArray | None = None
 
     @property
     def p(self) -> int:
@@ -190,11 +193,14 @@ class Sandwich:
     degrees : ndarray of float64, shape (q,)
         Degrees of freedom of Student's law for each.
     clusters : int
+    people : int or None
+        Voters whom it holds for people like; None where it does not matter who voted.
     """
 
     covariance: FloatArray
     degrees: FloatArray
     clusters: int
+    people: int | None = None
 
 
 _BLOCK = 1 << 20  # numbers at once
@@ -206,7 +212,8 @@ def sandwich(fits: Sequence[tuple[PairFit, FloatArray]]) -> Sandwich:
     Residuals are divided by √(1 - h), h being the leverage of the row, and sums over the G clusters
     have the factor G/(G - 1). The degrees of freedom are Satterthwaite's: with v_g what a cluster
     would add to the variance if the model held and rows were independent,
-    (Σ v_g)²/Σ v_g² - 1: the number of clusters that a combination rests on, less one.
+    (Σ v_g)²/Σ v_g² - 1: the number of clusters that a combination rests on, less one. Where people
+    voted several times, they are clusters beside those, and the result is for people like them.
 
     Parameters
     ----------
@@ -214,26 +221,101 @@ def sandwich(fits: Sequence[tuple[PairFit, FloatArray]]) -> Sandwich:
         Fits of the same rows, in the same order, to outcomes or covariates that may differ; and
         the combinations of each. All of them are in the result, in this order.
     """
-    clusters = fits[0][0].rows.clusters
+    rows = fits[0][0].rows
+    found = _summed(fits, rows.clusters)
+    if rows.voters is None or people_of(rows.voters) is None:
+        return found.sandwich
+    voter = _numbered(rows.voters)
+    by_voter = _summed(fits, voter)
+    by_both = _summed(fits, _numbered(voter * (int(rows.clusters.max()) + 1) + rows.clusters))
+    return _of_people(rows, found, by_voter, by_both)
+
+
+@dataclass(frozen=True, eq=False)
+class _Sums:
+    """Over clusters: of products of what each adds, of v_g, and of their squares and cubes."""
+
+    total: FloatArray
+    groups: int
+    shares: FloatArray
+    squares: FloatArray
+    cubes: FloatArray
+    fourths: FloatArray
+
+    @property
+    def degrees(self) -> FloatArray:
+        known = self.squares > 0
+        return np.where(known, self.shares**2 / np.where(known, self.squares, 1.0) - 1, 0.0)
+
+    @property
+    def covariance(self) -> FloatArray:
+        return self.total * (self.groups / (self.groups - 1) if self.groups > 1 else np.nan)
+
+    @property
+    def sandwich(self) -> Sandwich:
+        return Sandwich(self.covariance, self.degrees, self.groups)
+
+
+def _of_people(rows: PairRows, prompts: _Sums, voters: _Sums, both: _Sums) -> Sandwich:
+    r"""Add what voters add, by clusters both ways, see `coupled_arena.stats.ranking.voters`.
+
+    Residuals of a voter have lost the share W of the voter's votes, hence 1 / (1 - Σ W²). Degrees
+    of freedom are those of a model in which a voter's votes on a pair are equally alike.
+    """
+    share = voters.squares / np.maximum(voters.shares, np.finfo(float).tiny) ** 2
+    made_good = 1 / np.sqrt(np.maximum(1 - share, 0.4))  # of one voter for all, little is known
+    tastes = np.outer(made_good, made_good) * voters.total - both.covariance
+    covariance = prompts.covariance + tastes
+    values, vectors = np.linalg.eigh(covariance)
+    if values.min() < 0:
+        covariance = (vectors * np.maximum(values, 0)) @ vectors.T
+    pairs = len(np.unique(rows.first * rows.k + rows.second)) / 2
+    size = max(len(rows.outcome) / max(pairs, 1.0), 1.0)
+    alike = (np.diag(both.covariance + tastes) / np.diag(both.covariance)) - 1
+    most = size * share - 1
+    rho = np.clip(np.where(most > 0, alike / np.where(most > 0, most, 1.0), 0.0), 0.0, 1.0)
+    # g = ρ s² + (1 - ρ) s / size, with s the share of a voter in a variance.
+    one = np.maximum(voters.shares, np.finfo(float).tiny)
+    s2, s3, s4 = (
+        x / one**p for x, p in ((voters.squares, 2), (voters.cubes, 3), (voters.fourths, 4))
+    )
+    sums = rho * s2 + (1 - rho) / size
+    squares = rho**2 * s4 + 2 * rho * (1 - rho) * s3 / size + (1 - rho) ** 2 * s2 / size**2
+    degrees = np.minimum(prompts.degrees, np.maximum(sums**2 / squares - 1, 1.0))
+    return Sandwich(covariance, degrees, prompts.groups, voters.groups)
+
+
+def people_of(voters: IntArray) -> int | None:
+    """Return how many people voted; None of one alone, and where each vote has its own voter."""
+    known = voters[voters >= 0]
+    people = len(np.unique(known)) + len(voters) - len(known)
+    return None if people in (0, 1, len(voters)) else people
+
+
+def _numbered(labels: IntArray) -> IntArray:
+    """Return labels as numbers from 0 on; each -1 is a label of its own."""
+    found, number = np.unique(labels, return_inverse=True)
+    number = number.astype(np.int64)
+    unknown = labels == -1
+    number[unknown] = len(found) + np.arange(int(unknown.sum()))
+    return np.asarray(np.unique(number, return_inverse=True)[1], dtype=np.int64)
+
+
+def _summed(fits: Sequence[tuple[PairFit, FloatArray]], clusters: IntArray) -> _Sums:
     order = np.argsort(clusters, kind="stable")
     sorted_ones = clusters[order]
     starts = np.flatnonzero(np.r_[True, sorted_ones[1:] != sorted_ones[:-1]])
     parts = [(_sorted(one, order), wanted) for one, wanted in fits]
     q = sum(len(wanted) for _, wanted in fits)
-    total, shares, squares = np.zeros((q, q)), np.zeros(q), np.zeros(q)
+    total, sums = np.zeros((q, q)), np.zeros((4, q))
     for begin, end in _blocks(starts, len(clusters), max(_BLOCK // q, 1)):
         within = starts[(starts >= begin) & (starts < end)] - begin
         influence, variance = _influence_of_rows(parts, slice(begin, end))
         if len(within) < end - begin:  # else each row is a cluster by itself: nothing to add up
             influence, variance = (np.add.reduceat(x, within) for x in (influence, variance))
         total += influence.T @ influence
-        shares += variance.sum(axis=0)
-        squares += (variance**2).sum(axis=0)
-    groups = len(starts)
-    known = squares > 0
-    degrees = np.where(known, shares**2 / np.where(known, squares, 1.0) - 1, 0.0)
-    factor = groups / (groups - 1) if groups > 1 else np.nan
-    return Sandwich(total * factor, degrees, groups)
+        sums += np.stack([(variance**power).sum(axis=0) for power in (1, 2, 3, 4)])
+    return _Sums(total, len(starts), *sums)
 
 
 @dataclass(frozen=True, eq=False)

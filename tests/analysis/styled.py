@@ -29,7 +29,16 @@ TERSE = Truth((0.45, 0.15, -0.15, -0.45), (20, 35, 60, 105), 3.0, 5.0)
 
 
 def fill_styled(
-    store, truth, battles, *, seed=1, per_prompt=1, judged="", texts=True, markdown=False
+    store,
+    truth,
+    battles,
+    *,
+    seed=1,
+    per_prompt=1,
+    judged="",
+    texts=True,
+    markdown=False,
+    voters=None,
 ):
     """Add battles with votes, and perhaps verdicts; return rows (a, b, x, vote, verdict)."""
     rng = np.random.default_rng(seed)
@@ -52,7 +61,7 @@ def fill_styled(
             ahead = truth.strength[a] - truth.strength[b]
             vote, verdict = (_drawn(rng, ahead + c * x) for c in (truth.length, truth.judge_length))
             ranks = {1.0: (1, 2), 0.5: (1, 1), 0.0: (2, 1)}[vote]
-            batch.cast(make_vote(battle, *ranks, voter=f"v{number}"))
+            batch.cast(make_vote(battle, *ranks, voter=f"v{number % (voters or battles)}"))
             if judged:
                 judge(batch, judged, battle, 0, 1, _OUTCOMES[verdict])
             rows.append((a, b, x, vote, verdict))

@@ -15,6 +15,7 @@ from coupled_arena.core.records import Battle, Mode, Origin, Prompt, Sampling, S
 from coupled_arena.stats.ranking.estimates import estimate, estimate_from_votes
 from coupled_arena.stats.ranking.rank_sets import Separation
 from coupled_arena.stats.simulation.coverage import estimate_drawn
+from coupled_arena.stats.simulation.mode_votes import ModeCampaign
 from coupled_arena.stats.simulation.rank_set_runs import Ranking
 from coupled_arena.stats.simulation.truths import Campaign, SimulatedTruth
 from coupled_arena.store.database import Store
@@ -292,6 +293,31 @@ def test_a_board_of_a_campaign_says_what_the_simulations_say(store, prompts):
         assert stored.covariance == pytest.approx(expected.covariance, rel=1e-9)
         assert stored.degrees == pytest.approx(expected.degrees, rel=1e-9)
         assert stored.certain_size == pytest.approx(expected.certain_size)
+
+
+@pytest.mark.parametrize("prompts", [None, 12], ids=["a prompt each", "shared prompts"])
+def test_modes_of_a_campaign_are_compared_as_the_simulations_do(store, prompts):
+    truth = ModeCampaign(3, 7, 240, coupled=0, prompts=prompts, prompt_effect=1.0)
+    drawn = truth.draw(np.random.default_rng(4))
+    with at_once(store) as batch:
+        for i in range(240):
+            models = (f"model {drawn.first[i]}", f"model {drawn.second[i]}")
+            mode, asked = (Mode.COUPLED, Mode.INDEPENDENT)[drawn.mode[i]], drawn.prompt[i]
+            battle = make_battle(*models, mode=mode, prompts=(Prompt(f"Why {asked}?"),), replies=())
+            batch.add_battle(battle)
+            said = RANKS[drawn.outcome[i]]
+            batch.cast(make_vote(battle, *said, voter=f"voter {drawn.voter[i]}"))
+    for voters in Voters:
+        expected = drawn.compared(voters=voters is Voters.LIKE)
+        found = read_estimates(store, method=Method(voters=voters)).modes
+        for name in ("pairs", "averages"):
+            stored, drawn_so = getattr(found, name), getattr(expected, name)
+            assert stored.variance == pytest.approx(drawn_so.variance, rel=1e-9)
+            met = np.isfinite(drawn_so.difference)
+            assert stored.degrees[met] == pytest.approx(drawn_so.degrees[met], rel=1e-9)
+        assert found.tie_variance == pytest.approx(expected.tie_variance, rel=1e-9)
+        assert found.tie_degrees == pytest.approx(expected.tie_degrees, rel=1e-9)
+        assert (found.people, found.both) == (expected.people, expected.both)
 
 
 RANKS = {0: (1, 2), 1: (2, 1), 2: (1, 1)}

@@ -16,7 +16,7 @@ from coupled_arena.analysis.leaderboard.result import leaderboard
 from coupled_arena.analysis.style.judge import judge_style, read_judge_style
 from coupled_arena.analysis.style.result import LiveStyle, read_style, style_board
 from coupled_arena.analysis.style.rows import Obstacle
-from coupled_arena.core.choices import BoardSource, Control, Trait
+from coupled_arena.core.choices import BoardSource, Control, Trait, Voters
 from coupled_arena.core.records import Finish, Reply
 from coupled_arena.stats.ranking.bradley_terry import bradley_terry
 from coupled_arena.stats.style import ELO, PairRows, PairScores, fit
@@ -421,3 +421,19 @@ def test_a_judge_without_texts_or_verdicts(store):
     assert (answer["comparisons"], answer["without_texts"], answer["traits"]) == (0, 20, [])
     assert "needs the texts" in answer["warnings"][0]
     assert judge_style_text(found)
+
+
+def test_scores_are_for_people_like_the_voters_or_for_exactly_these(store):
+    """Of people who vote often they are less sure; a voter for each vote changes nothing."""
+    fill_styled(store, TERSE, 200, judged="gpt", voters=5)
+    like, these = (
+        read_style(store, Selection(), Control.LENGTH, voters=voters) for voters in Voters
+    )
+    assert (like.counted.people, these.counted.people) == (5, None)
+    assert like.plain.score.value == pytest.approx(these.plain.score.value)
+    assert (like.controlled.score.degrees <= 4 + 1e-9).all()
+    assert (these.controlled.score.degrees > 50).all()
+    beside = read_judge_style(store, Selection(judge="gpt"), Control.LENGTH)
+    assert (beside.controlled.known.degrees <= 4 + 1e-9).all()
+    verdicts = read_style(store, Selection(judge="gpt"), Control.LENGTH, by_judge=True)
+    assert verdicts.counted.people is None

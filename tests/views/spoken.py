@@ -269,8 +269,9 @@ def _modes():
                 tie_change=change,
                 tie_interval=lambda alpha, ends=(low, high): ends,
             )
-            estimates = SimpleNamespace(modes=modes)
-            yield mode_words(SimpleNamespace(estimates=estimates, alpha=0.05))
+            for modes.people, modes.both in ((None, None), (2, 0), (1200, 3)):
+                estimates = SimpleNamespace(modes=modes)
+                yield mode_words(SimpleNamespace(estimates=estimates, alpha=0.05))
 
 
 def _styles():
@@ -280,7 +281,9 @@ def _styles():
     nothing = np.zeros(0)
     for moved, prompts, without in ((0, 1, 0), (1, 2, 1), (2, 2, 2), (6, 500, 1200)):
         empty = Counted(COLOURS, 0, 0, without, tuple(Trait), (), nothing, nothing)
-        counted = replace(empty, comparisons=9, prompts=prompts, constant=tuple(Trait)[:2])
+        counted = replace(
+            empty, comparisons=9, prompts=prompts, constant=tuple(Trait)[:2], people=1200
+        )
         for share in (clear, luck):
             effects = tuple(
                 TraitEffect(trait, *(0.0,) * 4, share, share, None, 1.0, 1.0) for trait in Trait

@@ -14,7 +14,7 @@ from coupled_arena.analysis.leaderboard.clusters import (
     compare_board_modes,
     in_clusters,
     judged_counts,
-    modes_on_prompts,
+    modes_in_clusters,
 )
 from coupled_arena.analysis.live import Kept
 from coupled_arena.core.choices import BoardSource, Covariance, TieScore, Voters, Weighting
@@ -171,7 +171,7 @@ def read_estimates(
         prompts = _prompts(cursor, selection, used, votes.models) if shared else {}
         made = _estimates(votes, scored, (used, method), prompts, judge_alone=judge_alone)
         voted = not modes_by_judge and bool(votes.comparisons.any())
-        modes = _modes(cursor, plain, counts, voted=voted, shared=shared)
+        modes = _modes(cursor, plain, counts, method, voted=voted, shared=shared)
         estimated = cursor, selection, made, votes
         estimates, sides = in_clusters(*estimated, prompts=shared, voters=method.of_people)
         use, several = judge_use(cursor, selection), reworded(cursor, selection, compared=True)
@@ -195,11 +195,20 @@ def read_estimates(
 
 
 def _modes(
-    cursor: Cursor, selection: Selection, counts: Counts, *, voted: bool, shared: bool
+    cursor: Cursor,
+    selection: Selection,
+    counts: Counts,
+    method: Method,
+    *,
+    voted: bool,
+    shared: bool,
 ) -> ModeComparison | None:
-    """Compare the protocols, where any comparisons share a prompt with their clusters."""
+    """Compare the protocols, with what shares a prompt or a voter."""
     found = compare_board_modes(counts, voted=voted) if selection.mode is None else None
-    return modes_on_prompts(cursor, selection, found, voted=voted) if found and shared else found
+    if found is None:
+        return None
+    known = {"voted": voted, "prompts": shared, "voters": method.of_people}
+    return modes_in_clusters(cursor, selection, found, **known)
 
 
 def _scored_counts(cursor: Cursor, selection: Selection, counts: Counts) -> Counts:

@@ -162,26 +162,55 @@ def compare_board_modes(counts: Counts, *, voted: bool) -> ModeComparison | None
     return compare_modes(coupled, independent)
 
 
-def modes_on_prompts(
-    cursor: Cursor, selection: Selection, modes: ModeComparison, *, voted: bool
+def modes_in_clusters(
+    cursor: Cursor,
+    selection: Selection,
+    plain: ModeComparison,
+    *,
+    voted: bool,
+    prompts: bool,
+    voters: bool,
 ) -> ModeComparison:
-    """Return the same where comparisons on one prompt depend on each other."""
-    mode, a, b, outcome = _grid(*modes.influence.pairs.shape[:4])
+    """Return the same where comparisons on one prompt, or by one voter, depend on each other.
+
+    Parameters
+    ----------
+    voted : bool
+        Whether people's votes are compared, or verdicts.
+    prompts : bool
+        Whether any comparisons share a prompt.
+    voters : bool
+        Whether the result is about people like the voters, who each have a taste.
+    """
+    people = number_voters(cursor) if voters and voted else 0
+    if not prompts and not people:
+        return plain
+    mode, a, b, outcome = _grid(*plain.influence.pairs.shape[:4])
     places = np.array([_MODES.index(Mode.COUPLED), _MODES.index(Mode.INDEPENDENT)])
     label = {"human": outcome} if voted else {"verdict": outcome}
-    of, k = modes.influence, len(modes.models)
+    of, k = plain.influence, len(plain.models)
     cells = [
         InfluenceCells(a, b, *values.reshape(-1, 2).T, mode=places[mode], **label)
         for values in (of.pairs, of.models, of.ties)
     ]
     pairs = clusters.PairSums(cells[0], k)
     averages, ties = (clusters.Gram(each, k) for each in cells[1:])
-    clusters.add_up(cursor, selection, modes.models, cells[0], pairs, averages, ties)
-    return modes.clustered(
-        (pairs.squares, pairs.clusters),
-        (np.diag(averages.sum), averages.clusters),
-        (float(ties.sum.sum()), ties.clusters),  # of the square of all that a prompt adds up to
-    )
+    counted = clusters.VoterCounts(cells[0], people)
+    for block in blocks(cursor, selection, plain.models, cells[0], voters=people > 0):
+        if people:
+            counted.add(block)
+        if prompts:
+            found = block.by_prompt
+            for each in (pairs, averages, ties):
+                each.add(found)
+    these = plain
+    if prompts:
+        these = plain.clustered(
+            (pairs.squares, pairs.clusters),
+            (np.diag(averages.sum), averages.clusters),
+            (float(ties.sum.sum()), ties.clusters),  # of the square of all that a prompt adds up to
+        )
+    return these.of_people(plain, counted.by_voter, counted.repeated) if people else these
 
 
 def _cells_of_board(source: BoardSource, estimated: Estimate) -> InfluenceCells:

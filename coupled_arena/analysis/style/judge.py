@@ -16,7 +16,7 @@ from coupled_arena.analysis.style.rows import (
     controlled_fit,
     without_traits,
 )
-from coupled_arena.core.choices import Control, Trait, held_traits
+from coupled_arena.core.choices import Control, Trait, Voters, held_traits
 from coupled_arena.stats.counts import FloatArray
 from coupled_arena.stats.style import (
     Measured,
@@ -152,8 +152,15 @@ class JudgeStyle:
     plain_agreement: HeldAgreement | None
 
 
-def read_judge_style(store: Store, selection: Selection, control: Control) -> JudgeStyleEstimates:
+def read_judge_style(
+    store: Store, selection: Selection, control: Control, voters: Voters = Voters.LIKE
+) -> JudgeStyleEstimates:
     """Fit the comparisons with a vote and a verdict of the selected judge.
+
+    Parameters
+    ----------
+    voters : Voters
+        Whom errors are for.
 
     Raises
     ------
@@ -162,7 +169,7 @@ def read_judge_style(store: Store, selection: Selection, control: Control) -> Ju
     """
     with store.cursor() as cursor:
         styled = styled_rows(cursor, selection, held_traits(control), voted=True, judged=True)
-    prepared = Prepared.of(styled, held_traits(control))
+    prepared = Prepared.of(styled, held_traits(control), voters=voters is Voters.LIKE)
     sides = [styled.judge, styled.human]
     nothing = JudgeStyleEstimates(control, prepared.counted, *(None,) * 5)
     try:

@@ -17,7 +17,7 @@ from coupled_arena.analysis.style.rows import (
     controlled_fit,
     without_traits,
 )
-from coupled_arena.core.choices import Control, Trait, held_traits
+from coupled_arena.core.choices import Control, Trait, Voters, held_traits
 from coupled_arena.stats.counts import FloatArray
 from coupled_arena.stats.style import Measured, PairScores, fit
 from coupled_arena.store.database import Store
@@ -60,9 +60,19 @@ class StyleEstimates:
 
 
 def read_style(
-    store: Store, selection: Selection, control: Control, *, by_judge: bool = False
+    store: Store,
+    selection: Selection,
+    control: Control,
+    *,
+    by_judge: bool = False,
+    voters: Voters = Voters.LIKE,
 ) -> StyleEstimates:
     """Fit the selected votes, or verdicts, as they are now.
+
+    Parameters
+    ----------
+    voters : Voters
+        Whom errors are for; of votes alone.
 
     Raises
     ------
@@ -74,7 +84,8 @@ def read_style(
         styled = styled_rows(
             cursor, selection, held_traits(control), voted=not by_judge, judged=by_judge
         )
-    prepared = Prepared.of(styled, held_traits(control))
+    people = not by_judge and voters is Voters.LIKE
+    prepared = Prepared.of(styled, held_traits(control), voters=people)
     made = partial(StyleEstimates, selection, control, by_judge, prepared.counted, version=version)
     outcome = styled.judge if by_judge else styled.human
     try:
@@ -95,13 +106,20 @@ class LiveStyle:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._kept: Kept[tuple[Selection, Control, bool], StyleEstimates] = Kept(store)
+        self._kept: Kept[tuple[Selection, Control, bool, Voters], StyleEstimates] = Kept(store)
 
-    def get(self, selection: Selection, control: Control, *, by_judge: bool) -> StyleEstimates:
+    def get(
+        self,
+        selection: Selection,
+        control: Control,
+        *,
+        by_judge: bool,
+        voters: Voters = Voters.LIKE,
+    ) -> StyleEstimates:
         """Return what `read_style` does; the same object until the store changes."""
         return self._kept.get(
-            (selection, control, by_judge),
-            lambda: read_style(self._store, selection, control, by_judge=by_judge),
+            (selection, control, by_judge, voters),
+            lambda: read_style(self._store, selection, control, by_judge=by_judge, voters=voters),
         )
 
 

@@ -12,7 +12,14 @@ from scipy.sparse.csgraph import connected_components
 
 from coupled_arena.core.choices import Trait
 from coupled_arena.stats.counts import FloatArray
-from coupled_arena.stats.style import PairFit, PairRows, UnboundedError, entangled, fit
+from coupled_arena.stats.style import (
+    PairFit,
+    PairRows,
+    UnboundedError,
+    entangled,
+    fit,
+    people_of,
+)
 from coupled_arena.store.queries.single_comparisons import StyledRows
 
 
@@ -46,6 +53,8 @@ class Counted:
         Root of the mean square of (a - b)/(a + b): it does not matter who was shown first.
     differing : ndarray of float64, shape (p,)
         Share of comparisons whose replies differ.
+    people : int or None
+        Voters whom all of it holds for people like; None where it does not matter who voted.
     """
 
     models: tuple[str, ...]
@@ -56,6 +65,7 @@ class Counted:
     constant: tuple[Trait, ...]
     spread: FloatArray
     differing: FloatArray
+    people: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,8 +82,14 @@ class Prepared:
     covariates: FloatArray
 
     @classmethod
-    def of(cls, styled: StyledRows, traits: Sequence[Trait]) -> Prepared:
-        """Standardise; what never differs is left out."""
+    def of(cls, styled: StyledRows, traits: Sequence[Trait], *, voters: bool) -> Prepared:
+        """Standardise; what never differs is left out.
+
+        Parameters
+        ----------
+        voters : bool
+            Whether errors hold for people like the voters, or for exactly these.
+        """
         found = styled.differences
         differing = (found != 0).mean(axis=0) if len(found) else np.zeros(len(traits))
         there = differing > 0
@@ -87,6 +103,7 @@ class Prepared:
             constant=tuple(trait for trait, known in zip(traits, there, strict=True) if not known),
             spread=spread,
             differing=differing[there],
+            people=people_of(styled.voter) if voters else None,
         )
         return cls(styled, counted, found[:, there] / spread)
 
@@ -96,6 +113,7 @@ class Prepared:
         return PairRows(
             len(styled.models),
             *(styled.first, styled.second, outcome, self.covariates, styled.prompt),
+            voters=None if self.counted.people is None else styled.voter,
         )
 
 

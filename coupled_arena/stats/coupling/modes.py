@@ -2,8 +2,9 @@
 
 Both protocols rank the same models; where their win-rates differ, luck of the draw was part of
 the independent ones. The test is two-sided, on the difference of two proportions. By default its
-variance respects clusters (prompts that several comparisons share, also across the protocols);
-the pooled two-proportion z of the paper [1]_ is there as `published`.
+variance respects clusters (prompts that several comparisons share, also across the protocols, and
+voters with tastes of their own); the pooled two-proportion z of the paper [1]_ is there as
+`published`.
 
 References
 ----------
@@ -19,9 +20,11 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from scipy.special import ndtr, stdtr
 
 from coupled_arena.stats.counts import OUTCOMES, FloatArray, IntArray, PairCounts
+from coupled_arena.stats.crossed import Cast, Tasted, of_tastes
 from coupled_arena.stats.intervals import critical_value
 from coupled_arena.stats.ranking.strata import MINIMUM_PER_PAIR
 
@@ -102,6 +105,11 @@ class ModeComparison:
     tie_degrees : float
         Degrees of freedom of this variance; infinite where no comparisons depend on each other.
     influence : ModeInfluence
+    sizes : ndarray of float64, shape (2, k, k)
+        Comparisons in coupled and in independent battles.
+    people, both : int or None
+        How many voters there are, and how many of them voted in both modes, where variances are
+        for people like them; None where they are for exactly these.
     """
 
     models: tuple[str, ...]
@@ -114,6 +122,9 @@ class ModeComparison:
     tie_variance: float
     tie_degrees: float
     influence: ModeInfluence
+    sizes: FloatArray
+    people: int | None = None
+    both: int | None = None
 
     def tie_interval(self, alpha: float) -> tuple[float, float]:
         """Return the bounds of `tie_change`: of the logarithm of the ratio, by the delta method.
@@ -174,6 +185,64 @@ class ModeComparison:
             tie_degrees=float(prompts - 1),
         )
 
+    def of_people(
+        self, plain: ModeComparison, found: csr_array, repeated: csr_array
+    ) -> ModeComparison:
+        """Return the comparison for people like its voters, who may have voted in both modes.
+
+        Parameters
+        ----------
+        plain : ModeComparison
+            The same one, without clusters.
+        found, repeated : csr_array, shape (any, 2 * k * k * 4)
+            As in `Cast`; kinds in the order of ``[mode, a, b, outcome]``.
+        """
+        k = len(self.models)
+        mode, a, b, _ = (x.ravel() for x in np.indices((2, k, k, len(OUTCOMES))))
+        cell = (mode * k + np.minimum(a, b)) * k + np.maximum(a, b)
+        of_pair = np.triu(self.sizes).ravel()
+        by_pair = Cast(found, repeated, cell, of_pair, np.repeat([0, 1], k * k))
+        if not by_pair.repeats:
+            return self
+        by_mode = replace(
+            by_pair, cell=mode, size=of_pair.reshape(2, -1).sum(1), group=np.arange(2)
+        )
+        influence = self.influence
+        pairs = of_tastes(
+            by_pair,
+            _columns(influence.pairs, (a * k + b, b * k + a), k * k),
+            plain.pairs.variance.ravel(),
+        )
+        models = of_tastes(by_pair, _columns(influence.models, (a, b), k), plain.averages.variance)
+        nothing = np.zeros_like(a)
+        adds = _columns(influence.ties, (nothing, nothing), 1)
+        ties = of_tastes(by_mode, adds, np.array([plain.tie_variance]))
+        in_mode = [np.asarray(found[:, mode == one].sum(axis=1)).ravel() > 0 for one in (0, 1)]
+        return replace(
+            self,
+            pairs=_tasted(self.pairs, pairs),
+            averages=_tasted(self.averages, models),
+            tie_variance=float(ties.variance(np.array([self.tie_variance]))[0]),
+            tie_degrees=min(self.tie_degrees, float(ties.degrees[0])),
+            people=by_pair.voters,
+            both=int((in_mode[0] & in_mode[1]).sum()),
+        )
+
+
+def _columns(adds: FloatArray, at: tuple[IntArray, IntArray], q: int) -> csr_array:
+    """Return what kinds add to q numbers: in each role to the one that it says."""
+    values = adds.reshape(-1, 2)
+    rows = np.arange(len(values))
+    both = np.concatenate([rows, rows]), np.concatenate(at)
+    return csr_array((values.T.ravel(), both), (len(values), q))
+
+
+def _tasted(before: Differences, voters: Tasted) -> Differences:
+    shape = before.variance.shape
+    added = voters.variance(before.variance.ravel()).reshape(shape)
+    degrees = np.minimum(before.degrees, voters.degrees.reshape(shape))
+    return replace(before, variance=added, degrees=degrees)
+
 
 def _plain(rates: FloatArray, variance: FloatArray, floor: FloatArray) -> Differences:
     return Differences(rates[0], rates[1], variance, floor, np.full_like(variance, np.inf))
@@ -232,6 +301,7 @@ def compare_modes(coupled: PairCounts, independent: PairCounts) -> ModeCompariso
         tie_variance=float((each * of_ties).sum()) if total.all() else float("nan"),
         tie_degrees=float("inf"),
         influence=influence,
+        sizes=sizes,
     )
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from coupled_arena.core.choices import Trait
 from coupled_arena.core.sql import Cursor, value_of
+from coupled_arena.store.queries.clusters import number_voters
 from coupled_arena.store.queries.comparisons import (
     CODES,
     FloatArray,
@@ -142,6 +143,8 @@ class StyledRows:
         no judge, decided.
     differences : ndarray of float64, shape (n, traits)
         (a - b)/(a + b) of each trait, from -1 to 1; 0 where neither reply has any.
+    voter : ndarray of int64, shape (n,)
+        Who voted, -1 where nobody knows.
     without_texts : int
         Comparisons that are left out because nobody knows their replies.
     """
@@ -153,6 +156,7 @@ class StyledRows:
     human: FloatArray
     judge: FloatArray
     differences: FloatArray
+    voter: IntArray
     without_texts: int
 
 
@@ -180,10 +184,12 @@ def styled_rows(
     where += " and human is not null" if voted else ""
     where += " and verdict is not null" if judged else ""
     texts = "coalesce(x.characters + y.characters, 0) > 0"
+    number_voters(cursor)
     source = f"""
         from comparisons as c
         left join reply_styles as x on x.battle_no = c.battle_no and x.model_no = c.model_a
         left join reply_styles as y on y.battle_no = c.battle_no and y.model_no = c.model_b
+        left join (select voter as who, voter_no from voter_numbers) on who = c.voter
         where {where}
     """
     query = f"select count(*) {source} and not {texts}"
@@ -194,9 +200,10 @@ def styled_rows(
     found = cursor.execute(
         f"""
         select c.model_a as first, c.model_b as second, prompt_no as prompt,
-            {_share("human")} as human, {_share("verdict")} as judge, {columns}
+            {_share("human")} as human, {_share("verdict")} as judge,
+            coalesce(voter_no, -1)::integer as voter, {columns}
         {source} and {texts}
-        order by c.battle_no, c.model_a, c.model_b, human, verdict
+        order by c.battle_no, c.model_a, c.model_b, human, verdict, voter_no
         """,
         values,
     ).fetchnumpy()
@@ -229,6 +236,7 @@ def _styled(
         human=human,
         judge=judge,
         differences=np.stack(columns, axis=1) if columns else np.zeros((len(first), 0)),
+        voter=np.asarray(found["voter"]).astype(np.int64),
         without_texts=without,
     )
 

@@ -450,4 +450,6 @@ def modes_answer(modes: ModeComparison, alpha: float) -> dict[str, Any]:
         "tie_change_low": plain(low),
         "tie_change_high": plain(high),
         "flips": plain(modes.flips),
+        "people": modes.people,
+        "people_in_both": modes.both,
     }

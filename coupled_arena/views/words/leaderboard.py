@@ -79,7 +79,23 @@ def mode_words(board: Leaderboard) -> Markup:
         return Markup("")
     flips = _ordered_flips(modes)
     text = Markup("{ties} {order}").format(ties=_ties(modes, board.alpha), order=_order(modes))
-    return joined([paragraph(text), listed(_flips(flips), "hint")])
+    return joined([paragraph(text), listed(_flips(flips), "hint"), *_who_compares(modes)])
+
+
+def _who_compares(modes: ModeComparison) -> Iterator[Markup]:
+    """Say whom the comparison speaks for, where people voted often."""
+    if modes.people is None:
+        return
+    text = _("This comparison holds for people like its {n:,} voters.")
+    yield paragraph(text.format(n=modes.people), "hint")
+    if not modes.both:
+        yield paragraph(
+            _(
+                "Each of them voted in one mode only, so their tastes blur the difference: who "
+                "votes in both modes tells more."
+            ),
+            "hint",
+        )
 
 
 def nothing_counted(board: Leaderboard) -> str:

@@ -113,6 +113,9 @@ def counted_words(counted: Counted) -> Iterator[str]:
         yield text.format(n=without)
     if not counted.comparisons:
         return
+    if counted.people is not None:
+        text = _("With style held fixed, intervals and ranks hold for people like these {n:,}.")
+        yield text.format(n=counted.people)
     if counted.constant:
         text = _("All replies here are alike in this, so nothing can be held fixed: {traits}.")
         yield text.format(traits=traits_named(counted.constant))

@@ -74,6 +74,17 @@ def settings() -> Iterator[Setting]:
         yield Setting(
             "samples saved", data, 0.95, lambda rng, p=prompts, a=answers: saved(rng, p, a)
         )
+    for tails, sizes in (
+        (False, ((5, 3), (10, 5), (30, 3))),
+        (True, ((30, 3), (100, 3), (500, 2))),
+    ):
+        for prompts, answers in sizes:
+            yield Setting(
+                "samples saved, lognormal scores" if tails else "samples saved, normal scores",
+                f"{prompts} prompts, {answers} answers each",
+                0.95,
+                lambda rng, p=prompts, a=answers, t=tails: saved_of_numbers(rng, p, a, tails=t),
+            )
     for prompts, answers in ((60, 1), (500, 1), (60, 3), (200, 3)):
         data = f"{prompts} prompts, {answers} answer{'s' * (answers > 1)} each"
         for soft in (False, True):
@@ -124,6 +135,19 @@ def true_savings() -> float:
 def saved(rng: np.random.Generator, prompts: int, answers: int) -> Interval:
     (pair,) = compare_scores(scores(rng, prompts, answers))
     return pair.savings_low, pair.savings_high, true_savings()
+
+
+def saved_of_numbers(
+    rng: np.random.Generator, prompts: int, answers: int, *, tails: bool
+) -> Interval:
+    """Draw normal scores that share half of their variance under coupling, or lognormal ones."""
+    ease = rng.normal(0, 0.5, (prompts, 1, 1))
+    own, alone = rng.normal(size=(2, prompts, answers, 2))
+    luck = rng.normal(size=(prompts, answers, 1))
+    both = np.stack([ease + (own + luck) * 0.5**0.5, ease + alone])
+    (pair,) = compare_scores(ScoreTable(("a", "b"), *(np.exp(both) if tails else both)))
+    truth = 1 - (np.e - np.e**0.5) / (np.e - 1) if tails else 0.5
+    return pair.savings_low, pair.savings_high, truth
 
 
 def graded(rng: np.random.Generator, prompts: int, answers: int, hidden: int = 0) -> GradedAnswers:

@@ -23,6 +23,7 @@ from coupled_arena.stats.counts import FloatArray, IntArray, PairCounts
 from coupled_arena.stats.coupling.modes import compare_modes
 from coupled_arena.stats.coupling.score_tables import ScoreTable, compare_scores
 from coupled_arena.stats.judges.judge_probabilities import probability_means
+from coupled_arena.stats.judges.powered_means import difference
 from coupled_arena.stats.judges.quality import calibration, self_preference
 from coupled_arena.stats.judges.samples import GradedAnswers
 from coupled_arena.stats.simulation.rank_set_runs import binomial_error
@@ -74,6 +75,17 @@ def settings() -> Iterator[Setting]:
         yield Setting(
             "samples saved", data, 0.95, lambda rng, p=prompts, a=answers: saved(rng, p, a)
         )
+    for tails, sizes in (
+        (False, ((5, 3), (10, 5), (30, 3))),
+        (True, ((30, 3), (100, 3), (500, 2))),
+    ):
+        for prompts, answers in sizes:
+            yield Setting(
+                "samples saved, lognormal scores" if tails else "samples saved, normal scores",
+                f"{prompts} prompts, {answers} answers each",
+                0.95,
+                lambda rng, p=prompts, a=answers, t=tails: saved_of_numbers(rng, p, a, tails=t),
+            )
     for prompts, answers in ((60, 1), (500, 1), (60, 3), (200, 3)):
         data = f"{prompts} prompts, {answers} answer{'s' * (answers > 1)} each"
         for soft in (False, True):
@@ -88,6 +100,20 @@ def settings() -> Iterator[Setting]:
             data,
             0.95,
             lambda rng, p=prompts, a=answers: powered(rng, p, a),
+        )
+    for prompts, answers in ((15, 1), (15, 5), (40, 1), (40, 3)):
+        data = f"rates .9, {prompts} prompts, {answers} answer{'s' * (answers > 1)} each"
+        yield Setting(
+            "worth of one label, few checked",
+            data,
+            0.9,
+            lambda rng, p=prompts, a=answers: easy_worth(rng, p, a),
+        )
+        yield Setting(
+            "difference with the judge",
+            data,
+            0.95,
+            lambda rng, p=prompts, a=answers: easy_difference(rng, p, a),
         )
     for prompts in (10, 40, 200):
         data = f"{prompts} prompts, 1 to 4 comparisons each"
@@ -124,6 +150,19 @@ def true_savings() -> float:
 def saved(rng: np.random.Generator, prompts: int, answers: int) -> Interval:
     (pair,) = compare_scores(scores(rng, prompts, answers))
     return pair.savings_low, pair.savings_high, true_savings()
+
+
+def saved_of_numbers(
+    rng: np.random.Generator, prompts: int, answers: int, *, tails: bool
+) -> Interval:
+    """Draw normal scores that share half of their variance under coupling, or lognormal ones."""
+    ease = rng.normal(0, 0.5, (prompts, 1, 1))
+    own, alone = rng.normal(size=(2, prompts, answers, 2))
+    luck = rng.normal(size=(prompts, answers, 1))
+    both = np.stack([ease + (own + luck) * 0.5**0.5, ease + alone])
+    (pair,) = compare_scores(ScoreTable(("a", "b"), *(np.exp(both) if tails else both)))
+    truth = 1 - (np.e - np.e**0.5) / (np.e - 1) if tails else 0.5
+    return pair.savings_low, pair.savings_high, truth
 
 
 def graded(rng: np.random.Generator, prompts: int, answers: int, hidden: int = 0) -> GradedAnswers:
@@ -167,6 +206,39 @@ def worth(rng: np.random.Generator, prompts: int, answers: int, *, soft: bool) -
 def powered(rng: np.random.Generator, prompts: int, answers: int) -> Interval:
     (row,) = probability_means(graded(rng, prompts, answers, hidden=4 * prompts), 0.05)
     return row.powered_low, row.powered_high, 0.6  # the mean of `easy`
+
+
+def easy(rng: np.random.Generator, prompts: int, answers: int) -> GradedAnswers:
+    """Two equal models that are right in .9, on easier and harder prompts, and a judge likewise.
+
+    Of the first prompts the truth is known, of four times as many the judge's word alone.
+    """
+    every, size = 5 * prompts, 5 * prompts * answers
+    easy, sharp = rng.beta(3.6, 0.4, (2, every)), rng.uniform(0.82, 0.98, (2, every))
+    right = (rng.random((answers, 2, every)) < easy).astype(np.int64)
+    called = np.where(rng.random(right.shape) < sharp, right, 1 - right)
+    prompt = np.broadcast_to(np.arange(every), right.shape).ravel()
+    model = np.broadcast_to(np.arange(2)[:, None], right.shape).ravel()
+    known = np.where(prompt < prompts, right.ravel(), -1)
+    battle = np.arange(2 * size)
+    return GradedAnswers(("a", "b"), model, battle, prompt, known, called.ravel())
+
+
+def easy_worth(rng: np.random.Generator, prompts: int, answers: int) -> Interval:
+    row = audit(graded_estimates(easy(rng, prompts, answers), Selection(judge="j"), "quiz"), 0.1)
+    one = next(each for each in row.models if each.model == "a")
+    low, high = (np.nan if end is None else end for end in (one.tau_max_low, one.tau_max_high))
+    right, wrong = 0.9 * 0.9, 0.1 * 0.1  # both say right; the judge alone does
+    rho = (right - 0.9 * (right + wrong)) / np.sqrt(
+        0.9 * 0.1 * (right + wrong) * (1 - right - wrong)
+    )
+    return low, high, 1 / (1 - rho**2)
+
+
+def easy_difference(rng: np.random.Generator, prompts: int, answers: int) -> Interval:
+    means = graded_estimates(easy(rng, prompts, answers), Selection(judge="j"), "quiz").means
+    found = difference(means, 0, 1, 0.05)
+    return found.powered_low, found.powered_high, 0.0
 
 
 def preference(rng: np.random.Generator, prompts: int) -> Interval:

@@ -279,6 +279,11 @@ def test_what_is_for_the_store_is_refused_beside_a_table(call, tmp_path):
     ("low", "high", "said"),
     [
         (-0.04, 0.31, "Too early to say whether coupling saves samples to compare a and b: 15.2%"),
+        (
+            -1.0,
+            1.0,
+            "Too few prompts to say whether coupling saves samples to compare a and b: the",
+        ),
         (0.05, 0.25, "To compare a and b, coupling saves 15.2% of the samples (5.0% to 25.0%, 95%"),
     ],
 )

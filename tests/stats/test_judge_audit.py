@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 
 import numpy as np
 import pytest
+import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -61,7 +63,7 @@ def test_real_votes_and_gpt_4(section):
     found = Agreement.of(own, ties)
     bounds = dict(zip(BOUNDS, found.rho_squared_bounds, strict=True))
     variance = (own.labelled * found.rho_influence(ties) ** 2).sum((1, 2))
-    low, high = found.tau_max_interval(critical_value(0.1), variance)
+    low, high = found.tau_max_interval(0.1, variance)
     for place, model in enumerate(golden["models"]):
         expected = dict(rows[model])
         interval = expected.pop("tau_ci90", None)
@@ -175,7 +177,7 @@ def test_what_a_table_cannot_say_is_nan(cells, known):
     for ties in Ties:
         assert np.isfinite(found.rho_influence(ties)).all()
         assert np.isfinite(found.bias_influence(ties)).all()
-    low, high = found.tau_max_interval(critical_value(0.05), variance)
+    low, high = found.tau_max_interval(0.05, variance)
     assert np.isnan(low[0]) == np.isnan(high[0])
     low, high = found.bias_interval(critical_value(0.05), variance)
     if sum(cells):
@@ -232,6 +234,39 @@ def test_intervals_cover(n, b, p, q):
     within = 3 * np.sqrt(0.05 * 0.95 / repeats)
     for (low, high), truth in (
         (found.bias_interval(critical), judge - human),
-        (found.tau_max_interval(critical, variance), 1 / (1 - rho**2)),
+        (found.tau_max_interval(0.05, variance), 1 / (1 - rho**2)),
     ):
         assert ((low <= truth) & (truth <= high)).mean() == pytest.approx(0.95, abs=within)
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.1])
+@pytest.mark.parametrize("n", [15, 40])
+def test_the_ceiling_holds_with_few_checked(n, alpha):
+    """Exactly: every table there is, by its probability; the easy benchmark held in .66."""
+    three = np.array(list(product(range(n + 1), repeat=3)))
+    cells = np.column_stack([three, n - three.sum(axis=1)])
+    cells = cells[cells[:, 3] >= 0].astype(np.int64)
+    found = Agreement(*cells.T)
+    labelled = np.zeros((len(cells), 3, 3), dtype=np.int64)
+    labelled[:, [0, 0, 1, 1], [0, 1, 0, 1]] = cells
+    variance = (labelled * found.rho_influence(Ties.LOSS) ** 2).sum((1, 2))
+    low, high = found.tau_max_interval(alpha, variance)
+    for b, p, q in product((0.5, 0.7, 0.9), (0.5, 0.8, 0.95), (0.1, 0.5, 0.8)):
+        law = np.array([b * p, b * (1 - p), (1 - b) * (1 - q), (1 - b) * q])
+        likely = scipy.stats.multinomial(n, law).pmf(cells)
+        score = law[0] + law[2]
+        rho = (law[0] - b * score) / np.sqrt(b * (1 - b) * score * (1 - score))
+        held = (low <= 1 / (1 - rho**2) + 1e-12) & (1 / (1 - rho**2) <= high)
+        given = likely[np.isfinite(low)]  # a table that says nothing has no interval
+        assert given @ held[np.isfinite(low)] / given.sum() > 1 - alpha - 0.012, (b, p, q)
+
+
+def test_large_tables_have_a_normal_interval_and_perfect_ones_none():
+    found = table(40, 12, 9, 30)
+    variance = np.array([0.01])
+    half = scipy.stats.norm.ppf(0.975) * 0.1
+    ends = 1 / (1 - np.tanh(np.arctanh(found.rho[0]) + np.array([-half, half])) ** 2)
+    assert np.concatenate(found.tau_max_interval(0.05, variance)) == pytest.approx(ends)
+    assert np.isnan(table(9, 0, 0, 6).tau_max_interval(0.05, np.zeros(1))).all()
+    idle = np.concatenate(table(9, 0, 6, 0).tau_max_interval(0.05, np.zeros(1)))
+    assert idle[0] == 1 < idle[1]

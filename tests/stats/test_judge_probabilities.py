@@ -47,7 +47,7 @@ def answers_of(battles=1, prompts=80, known=50, seed=1):
 
 
 @pytest.mark.parametrize("battles", [1, 3])
-@pytest.mark.parametrize("known", [50, 80])
+@pytest.mark.parametrize("known", [20, 50, 80])
 def test_verdicts_are_probabilities_of_nought_and_one(battles, known):
     given = answers_of(battles, known=known)
     given = replace(given, probability=given.called_right.astype(float))

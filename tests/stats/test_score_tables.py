@@ -123,8 +123,51 @@ def test_error_curves_are_the_theory_of_sampling_without_replacement():
     assert (curves.mean <= curves.high).all()
 
 
-def test_the_interval_is_student_s_of_the_logarithm_of_the_ratio():
+@pytest.mark.parametrize(("prompts", "answers", "tails"), [(10, 5, 0), (30, 3, 0), (30, 3, 1)])
+def test_savings_of_continuous_scores_hold_on_few_prompts(prompts, answers, tails):
+    """Also with long tails, where an interval by the delta method held in .80."""
+    repeats, rng = 400, np.random.default_rng(4)
+    truth = 0.5 if not tails else 1 - (np.e - np.exp(0.5)) / (np.e - 1)
+    held = 0
+    for _ in range(repeats):
+        table = drawn(rng, prompts, answers, 0.5)
+        if tails:
+            table = ScoreTable(table.models, np.exp(table.coupled), np.exp(table.independent))
+        (pair,) = compare_scores(table)
+        held += pair.savings_low <= truth <= pair.savings_high
+    assert held / repeats > 0.95 - 3 * (0.95 * 0.05 / repeats) ** 0.5
+
+
+def test_continuous_scores_hold_every_ratio_that_student_s_test_does_not_refuse():
+    """Fieller's bounds by another route: the test of E(a - r b) = 0 at each r."""
+    rng = np.random.default_rng(0)
+    table = drawn(rng, 25, 3, 0.5)
+    table = ScoreTable(table.models, np.exp(table.coupled), np.exp(table.independent))
+    (pair,) = compare_scores(table, 0.2)
+    one, two = (
+        ((d - d.mean()) ** 2).mean(axis=1)
+        for d in (scores[..., 0] - scores[..., 1] for scores in (table.coupled, table.independent))
+    )
+    tried = np.linspace(0.001, 1.999, 1_999)
+    p = np.array([scipy.stats.ttest_1samp(one - r * two, 0).pvalue for r in tried])
+    kept = tried[p > 0.2]
+    assert pair.savings_low <= 1 - kept.max()
+    assert pair.savings_high >= 1 - kept.min()
+    wider = 1 - pair.savings_high < kept.min() - 0.001, 1 - pair.savings_low > kept.max() + 0.001
+    assert not all(wider)  # one end at least is Fieller's, not the logarithm's
+
+
+def test_too_few_prompts_bound_nothing():
+    rng = np.random.default_rng(1)
+    found = [compare_scores(drawn(rng, 3, 3, 0.0))[0] for _ in range(40)]
+    few = [pair for pair in found if pair.too_few_prompts]
+    assert all(pair.savings_low == min(-1.0, pair.savings) for pair in few)
+    assert len(few) > 20
+
+
+def test_the_interval_of_binary_scores_is_student_s_of_the_logarithm_of_the_ratio():
     table = drawn(np.random.default_rng(2), 12, 3, 0.5)
+    table = ScoreTable(table.models, *(1.0 * (s > 0) for s in (table.coupled, table.independent)))
     (pair,) = compare_scores(table, 0.2)
     one, two = (
         np.array([[a - b for a, b in prompt] for prompt in scores])

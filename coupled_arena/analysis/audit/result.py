@@ -225,7 +225,7 @@ def _models(estimates: AuditEstimates, alpha: float) -> list[ModelAudit]:
     b_low, b_high = means.human_interval(alpha)
     powered_low, powered_high = means.powered_interval(alpha)
     bias_low, bias_high = table.bias_interval(critical, estimates.bias_variance)
-    tau_low, tau_high = table.tau_max_interval(critical, estimates.rho_variance)
+    tau_low, tau_high = table.tau_max_interval(alpha, estimates.rho_variance, means.clusters)
     least, most = table.rho_squared_bounds
     columns = {
         **{name: getattr(table, name) for name in _OF_TABLE},

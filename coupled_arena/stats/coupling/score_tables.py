@@ -31,6 +31,7 @@ from coupled_arena.stats.counts import FloatArray
 from coupled_arena.stats.intervals import check_alpha
 
 _LARGEST = 1e150  # its square is still a finite number
+_COSTS_MOST = -1.0  # savings of a coupling that doubles the variance
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,8 +108,9 @@ class PairSavings:
         and its standard error: zero but for chance.
     savings, savings_low, savings_high : float
         1 - coupled/independent pooled variance: the share of samples that coupling saves for the
-        same error, with an interval from what each prompt adds to both variances (Student's law,
-        of the logarithm of their ratio). NaN where the independent difference never varies.
+        same error, with an interval from what each prompt adds to both variances. It is Student's
+        of the logarithm of their ratio; of scores with more than two values it holds Fieller's,
+        too. NaN where the independent difference never varies.
     savings_within : float
         Likewise from the mean variances within prompts: for a fixed set of prompts.
     """
@@ -135,6 +137,11 @@ class PairSavings:
     savings_low: float
     savings_high: float
     savings_within: float
+
+    @property
+    def too_few_prompts(self) -> bool:
+        """Whether the scores do not tell that coupling costs less than it can cost at most."""
+        return self.savings_low <= _COSTS_MOST
 
     def prompts_needed(
         self, error: float, repetitions: int = 1, alpha: float = 0.05
@@ -199,7 +206,8 @@ def _compare(table: ScoreTable, i: int, j: int, alpha: float) -> PairSavings:
     within_coupled, within_independent = (d.var(axis=1, ddof=1) for d in (coupled, independent))
     gap = within_independent - within_coupled - 2 * covariances
     pooled_coupled, pooled_independent = (float(d.var(ddof=1)) for d in (coupled, independent))
-    low, high = _interval(coupled, independent, alpha)
+    pair = np.stack([table.coupled[..., [i, j]], table.independent[..., [i, j]]])
+    low, high = _interval(coupled, independent, pair, alpha)
     return PairSavings(
         model_a=table.models[i],
         model_b=table.models[j],
@@ -241,8 +249,15 @@ def _error(by_prompt: FloatArray) -> float:
     return float(by_prompt.std(ddof=1) / len(by_prompt) ** 0.5)
 
 
-def _interval(coupled: FloatArray, independent: FloatArray, alpha: float) -> tuple[float, float]:
-    """Return the bounds of the savings, from differences of shape (prompts, repetitions)."""
+def _interval(
+    coupled: FloatArray, independent: FloatArray, scores: FloatArray, alpha: float
+) -> tuple[float, float]:
+    """Return the bounds of the savings, from differences of shape (prompts, repetitions).
+
+    Of binary scores they are Student's of the ratio's logarithm. Of others they are the widest of
+    these and of `_fieller`, for a delta method misses the tails: for lognormal scores it held in
+    .80 at 30 prompts, and a bootstrap of t in .88.
+    """
     prompts = len(coupled)
     # From the first on, so that differences that are all the same are nothing but zeros.
     moved = [d - d[0, 0] for d in (coupled, independent)]
@@ -254,11 +269,37 @@ def _interval(coupled: FloatArray, independent: FloatArray, alpha: float) -> tup
         share = 1 - (alpha / 2) ** (1 / prompts)
         return float(1 - share * np.abs(independent).max() ** 2 / two.mean()), 1.0
     ratio = coupled.var(ddof=1) / independent.var(ddof=1)
-    moves = one / one.mean() - two / two.mean()  # of its logarithm, by prompt
-    half = stdtrit(prompts - 1, 1 - alpha / 2) * _error(moves)
+    t = float(stdtrit(prompts - 1, 1 - alpha / 2))
+    one, two = one / one.mean(), two / two.mean()
+    half = t * _error(one - two)  # of the ratio's logarithm
+    least, most = np.exp(-half), np.exp(half)
+    if len(np.unique(scores)) > 2:
+        lowest, highest = _fieller(one, two, t)
+        least, most = min(least, lowest), max(most, highest)
     # Two models with laws of their own at most double the variance: (a + b)² <= 2 (a² + b²).
-    low = max(1 - ratio * np.exp(half), min(-1.0, 1 - ratio))
-    return float(low), float(1 - ratio * np.exp(-half))
+    low = max(1 - ratio * most, min(_COSTS_MOST, 1 - ratio))
+    return float(low), float(1 - ratio * least)
+
+
+def _fieller(one: FloatArray, two: FloatArray, t: float) -> tuple[float, float]:
+    """Return Fieller's bounds [1]_ of a ratio of two means that are 1, from paired parts.
+
+    These are the ratios r that Student's test of E(one - r two) = 0 does not refuse, no less than
+    0; infinite above where the denominator may be 0. Both parts have long tails where scores have,
+    and so has a plain interval; but at the true ratio the tails of their difference are on both
+    sides, where the test errs on the safe side.
+
+    References
+    ----------
+    .. [1] E. C. Fieller, "Some problems in interval estimation", J. R. Stat. Soc. B 16, 175-185
+       (1954).
+    """
+    (v_one, v_both), (_, v_two) = np.cov(one, two) * t**2 / len(one)
+    a, b, c = 1 - v_two, 1 - v_both, 1 - v_one  # refused where a r² - 2 b r + c > 0
+    root = np.sqrt(max(b**2 - a * c, 0.0))
+    if a > 0:
+        return max((b - root) / a, 0.0), (b + root) / a
+    return (0.0 if c <= 0 or a == 0 else (b - root) / a), np.inf
 
 
 def _savings(coupled: FloatArray, independent: FloatArray) -> FloatArray:

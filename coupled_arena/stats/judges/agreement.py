@@ -21,10 +21,15 @@ from numpy.typing import NDArray
 
 from coupled_arena.core.choices import Ties
 from coupled_arena.stats.counts import FloatArray, IntArray
-from coupled_arena.stats.intervals import paired_difference
+from coupled_arena.stats.intervals import critical_value, paired_difference
 from coupled_arena.stats.judges.samples import WIN, ModelCounts, kept_pairs, ratio
 
 _ROUNDING = 1e-9
+
+FEW = 3
+"""Comparisons in a cell of a 2x2 table from which on a normal law is taken."""
+HALF = 0.5
+"""What is added to each cell otherwise: Haldane and Anscombe's correction for few counts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,27 +175,49 @@ class Agreement:
         return paired_difference(judge, human, n, critical)
 
     def tau_max_interval(
-        self, critical: FloatArray, variance: FloatArray
+        self, alpha: float, variance: FloatArray, clusters: int | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """Return an interval of τ_max, shape (k,) each; NaN where ρ is unknown or perfect.
+        """Return an interval of τ_max, shape (k,) each; NaN where ρ is perfect or τ_max unknown.
+
+        It is normal on the scale of artanh ρ. A table with a cell under `FEW` has a variance that
+        is too small, or none. Its interval is Student's, and also holds that of the table with
+        half a comparison more in each cell.
 
         Parameters
         ----------
-        critical : ndarray of float64, shape () or (k,)
+        alpha : float
+            Error level.
         variance : ndarray of float64, shape (k,)
             Of artanh ρ: from `rho_influence`.
+        clusters : int, optional
+            Parts of which all comparisons depend on each other; by default there are none.
         """
-        with np.errstate(divide="ignore", invalid="ignore"):  # infinite times zero is unknown too
-            centre = np.arctanh(self.rho)
-            half = critical * np.sqrt(variance)
-        low, high = np.tanh(centre - half), np.tanh(centre + half)
-        weakest = np.where(low * high < 0, 0.0, np.minimum(low**2, high**2))
-        known = np.isfinite(centre) & np.isfinite(half)
-        always = np.zeros(len(centre))
+        degrees = None if clusters is None else clusters - 1
+        low, high = squared_interval(self.rho, variance, critical_value(alpha, degrees))
+        cells = np.stack([self.both, self.human_alone, self.judge_alone, self.neither])
+        student = critical_value(alpha, self.n - 1 if degrees is None else degrees)
+        ends = squared_interval(self.rho, variance, student)
+        grouped = ratio(variance, self._rho_variance)
+        by_size = np.maximum(1.0, self.n / (clusters or np.inf))
+        more = Agreement(*(cells + HALF))
+        padded = more._rho_variance * np.where(np.isfinite(grouped), grouped, by_size)
+        with_more = squared_interval(more.rho, padded, student)
+        few = (cells < FEW).any(axis=0)
+        low = np.where(few, np.fmin(ends[0], with_more[0]), low)
+        high = np.where(few, np.fmax(ends[1], with_more[1]), high)
+        known = np.isfinite(self.tau_max) & (high < 1)
+        always = np.zeros(len(low))
         return (
-            np.where(known, efficiency(weakest, always), np.nan),
-            np.where(known, efficiency(np.maximum(low**2, high**2), always), np.nan),
+            np.where(known, efficiency(np.where(known, low, 0.0), always), np.nan),
+            np.where(known, efficiency(np.where(known, high, 0.0), always), np.nan),
         )
+
+    @property
+    def _rho_variance(self) -> FloatArray:
+        """Variance of artanh ρ if no two comparisons depend on each other."""
+        cells = np.stack([self.both, self.human_alone, self.judge_alone, self.neither], axis=1)
+        moves = self.rho_influence(Ties.LOSS)[:, :2, :2].reshape(-1, 4)
+        return (cells * moves**2).sum(axis=1)
 
     def bias_influence(self, ties: Ties) -> FloatArray:
         """Return what a comparison adds to the error of the bias, shape (k, 3, 3)."""
@@ -237,6 +264,20 @@ def efficiency(rho_squared: FloatArray, ratio: FloatArray) -> FloatArray:
 def worth(explained: float, ratio: float) -> float:
     """Return `efficiency` of one model."""
     return float(efficiency(np.array(explained), np.array(ratio)))
+
+
+def squared_interval(
+    rho: FloatArray, variance: FloatArray, critical: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return an interval of ρ², from the variance of artanh ρ; NaN where one is unknown."""
+    with np.errstate(divide="ignore", invalid="ignore"):  # infinite times zero is unknown too
+        centre = np.arctanh(rho)
+        half = critical * np.sqrt(variance)
+        low, high = np.tanh(centre - half), np.tanh(centre + half)
+    known = np.isfinite(centre) & np.isfinite(half)
+    weakest = np.where(low * high < 0, 0.0, np.minimum(low**2, high**2))
+    strongest = np.maximum(low**2, high**2)
+    return np.where(known, weakest, np.nan), np.where(known, strongest, np.nan)
 
 
 def _per_model(error: FloatArray, centre: FloatArray, n: IntArray) -> FloatArray:

@@ -12,7 +12,7 @@ import numpy as np
 
 from coupled_arena.stats.counts import FloatArray, IntArray
 from coupled_arena.stats.intervals import critical_value, wilson
-from coupled_arena.stats.judges.agreement import worth
+from coupled_arena.stats.judges.agreement import FEW, HALF, squared_interval, worth
 from coupled_arena.stats.judges.powered_means import FEWEST_VERDICTS
 from coupled_arena.stats.judges.samples import GradedAnswers
 
@@ -184,15 +184,46 @@ def _powered(
 def _tau_interval(
     own: _Own, rho: float, alpha: float, scale: float, degrees: int | None
 ) -> tuple[float, float]:
-    """Return the interval of `Agreement.tau_max_interval`, by way of artanh ρ."""
+    """Return the interval of `Agreement.tau_max_interval`, by way of artanh ρ.
+
+    The cells of its table are those of a judge that calls right what it holds for likely. What is
+    added to them is at its least and at its largest probability.
+    """
+    n, called = len(own.s), own.f > 0.5
+    cells = np.bincount((2 * own.s + called).astype(np.int64), minlength=4)
+    few = bool((cells < FEW).any())
+    student = critical_value(alpha, np.array(n - 1.0) if few and degrees is None else degrees)
+    moves = _moves(own.s, own.f, np.ones(n))
+    variance = own.squares(moves, np.zeros(len(own.alone))) * scale
+    low, high = squared_interval(np.array(rho), np.array(variance), student)
+    if few:
+        ends = [own.f.min(), own.f.max()] if np.ptp(own.f) else [0.0, 1.0]
+        s, f = np.append(own.s, [0, 0, 1, 1]), np.append(own.f, 2 * ends)
+        weights = np.append(np.ones(n), np.full(4, HALF))
+        grouped = variance / (moves**2).sum() if (moves**2).sum() > 0 else np.nan
+        if not np.isfinite(grouped):
+            grouped = 1.0 if degrees is None else max(1.0, n / (degrees + 1))
+        padded = (weights * _moves(s, f, weights) ** 2).sum() * grouped
+        more = squared_interval(np.array(_correlation(s, f, weights)), np.array(padded), student)
+        low, high = np.fmin(low, more[0]), np.fmax(high, more[1])
+    idle = np.ptp(own.f) == 0 < np.ptp(own.s)
+    if not (high < 1 and (idle or abs(rho) < 1)):
+        return np.nan, np.nan
+    return worth(float(low), 0.0), worth(float(high), 0.0)
+
+
+def _correlation(s: FloatArray, f: FloatArray, weights: FloatArray) -> float:
+    u, v = (x - np.average(x, weights=weights) for x in (s, f))
+    square = np.average(u**2, weights=weights) * np.average(v**2, weights=weights)
+    return float(np.average(u * v, weights=weights) / np.sqrt(square)) if square else np.nan
+
+
+def _moves(s: FloatArray, f: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return what each answer adds to the error of artanh ρ."""
+    rho = _correlation(s, f, weights)
     if not abs(rho) < 1:
-        return np.nan, np.nan
-    u, v = ((x - x.mean()) / x.std() for x in (own.s, own.f))
-    error = (u * v - rho * (u**2 + v**2) / 2) / (1 - rho**2) / len(own.s)
-    variance = own.squares(error, np.zeros(len(own.alone))) * scale
-    half = float(critical_value(alpha, degrees)) * np.sqrt(variance)
-    if not np.isfinite(half):
-        return np.nan, np.nan
-    low, high = np.tanh(np.arctanh(rho) - half) ** 2, np.tanh(np.arctanh(rho) + half) ** 2
-    least = 0.0 if abs(np.arctanh(rho)) < half else min(low, high)
-    return worth(least, 0.0), worth(max(low, high), 0.0)
+        return np.full(len(s), np.nan)
+    u, v = (x - np.average(x, weights=weights) for x in (s, f))
+    u, v = (x / np.sqrt(np.average(x**2, weights=weights)) for x in (u, v))
+    error: FloatArray = (u * v - rho * (u**2 + v**2) / 2) / (1 - rho**2) / weights.sum()
+    return error

@@ -28,7 +28,7 @@ import numpy as np
 from coupled_arena.core.choices import Ties
 from coupled_arena.stats.counts import FloatArray, IntArray, JudgedCounts, whole_counts
 from coupled_arena.stats.intervals import critical_value, wilson
-from coupled_arena.stats.judges.agreement import efficiency
+from coupled_arena.stats.judges.agreement import FEW, HALF, efficiency
 from coupled_arena.stats.judges.samples import (
     MIXED_SPOKEN,
     MIXED_WIN,
@@ -78,6 +78,9 @@ class PoweredMeans:
         each other.
     covariance : ndarray of float64, shape (2k, 2k)
         The one in force.
+    corners : ndarray of float64, shape (k, 4, 2)
+        What half a comparison of each kind would add to both errors; 0 where each kind is there
+        `FEW` times. Of few comparisons the rare kinds may be missing, and with them what varies.
     clusters : int or None
         As in `coupled_arena.stats.ranking.estimates.Estimate`.
     """
@@ -98,6 +101,7 @@ class PoweredMeans:
     parts: int
     independent: FloatArray
     covariance: FloatArray
+    corners: FloatArray
     clusters: int | None = None
 
     @classmethod
@@ -150,6 +154,7 @@ class PoweredMeans:
             parts=sample.size,
             independent=independent,
             covariance=independent,
+            corners=scores.corners(own, votes, echoes),
         )
 
     @property
@@ -253,6 +258,26 @@ class _Scores:
         n = own.labelled.sum((1, 2))
         covariance, y, f = (ratio((own.labelled * each).sum((1, 2)), n) for each in products)
         return covariance, y, f
+
+    def corners(self, own: ModelCounts, votes: IntArray, echoes: IntArray) -> FloatArray:
+        """Return what `PoweredMeans.corners` are."""
+        s, f = self.y[:, :, 0], self.f
+        won = s > 0
+        called = f > 0
+        ends = [
+            (y, g, (own.labelled * (won == y)[:, :, None] * (called == g)[:, None, :]).sum((1, 2)))
+            for y in (False, True)
+            for g in (False, True)
+        ]
+        few = np.min([n for _, _, n in ends], axis=0) < FEW
+        y = [self.y.min((1, 2)), self.y.max((1, 2))]
+        g = [f.min(1), f.max(1)]
+        moves = [
+            (y[at] / np.maximum(votes, 1), -g[to] / np.maximum(echoes, 1))
+            for at in (0, 1)
+            for to in (0, 1)
+        ]
+        return np.where(few[:, None, None], np.sqrt(HALF) * np.array(moves).transpose(2, 0, 1), 0.0)
 
     def influences(
         self, votes: IntArray, echoes: IntArray, judge_only: IntArray, correction: FloatArray
@@ -365,13 +390,19 @@ def _bounds(
     weights = np.concatenate([signs, tuning])
     variance = float(weights @ means.covariance @ weights)
     n = int(means.size[signs != 0].min())
-    # The mean, and each weight of the judge, were taken from the same votes.
-    free = n - 1 - int((tuning != 0).sum())
-    degrees = free if means.degrees is None else min(free, means.degrees)
+    # The mean, and each weight of the judge, were taken from the same votes, or clusters of them.
+    tuned = int((tuning != 0).sum())
+    free = n - 1 - tuned
+    degrees = free if means.degrees is None else min(free, means.degrees - tuned)
     if degrees < 1:
         return -1.0, 1.0
     # A difference that never varied among the votes has no variance to be judged by.
     if variance <= 1e-12 * float(weights**2 @ np.diag(means.covariance)):
         return float("nan"), float("nan")
-    half = float(critical_value(alpha, degrees)) * float(np.sqrt(variance * n / free))
+    if tuned:  # the judge's weights fit what is there, and so hide what is missing
+        alone = float(weights @ means.independent @ weights)
+        moves = means.corners @ np.stack([signs, tuning], axis=1)[..., None]
+        variance += float((moves**2).sum()) * max(variance / alone, 1.0)
+    grown = n / free if means.degrees is None else max(n / free, means.degrees / degrees)
+    half = float(critical_value(alpha, degrees)) * float(np.sqrt(variance * grown))
     return max(centre - half, -1.0), min(centre + half, 1.0)

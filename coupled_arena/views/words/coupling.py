@@ -102,6 +102,11 @@ def _savings(pair: PairSavings, alpha: float) -> str:
             "To compare {names}, coupling costs samples: it saves {share:.1%} of the samples "
             "({low:.1%} to {high:.1%}, {level} interval)."
         )
+    elif pair.too_few_prompts:
+        text = _(
+            "Too few prompts to say whether coupling saves samples to compare {names}: the "
+            "estimate of {share:.1%} has no lower bound at {level}."
+        )
     else:
         text = _(
             "Too early to say whether coupling saves samples to compare {names}: {share:.1%} of "

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from benchmarks.planned_votes import keep
 from coupled_arena.analysis.audit.plan import PlanGoal, plan_separation
-from coupled_arena.analysis.leaderboard.board_estimates import read_estimates
+from coupled_arena.analysis.leaderboard.board_estimates import (
+    BoardEstimates,
+    Method,
+    read_estimates,
+)
 from coupled_arena.analysis.leaderboard.given_tables import store_of_votes
 from coupled_arena.core.choices import BoardSource, Cutoff
 from coupled_arena.core.vote_columns import VERDICT
-from coupled_arena.stats.simulation.rank_set_runs import binomial_error
+from coupled_arena.stats.counts import PairCounts
+from coupled_arena.stats.simulation.coverage import estimate_drawn
+from coupled_arena.stats.simulation.rank_set_runs import Ranking, binomial_error
+from coupled_arena.stats.simulation.truths import Campaign
 from coupled_arena.store.queries.comparisons import Selection
+from coupled_arena.views.words.plan import plan_words
 from tests.stats.real_votes import all_rows, golden, needs_real_votes
 
 MODELS = ("gpt-4", "claude-v1", "gpt-3.5-turbo", "vicuna-13b")
@@ -70,3 +80,67 @@ def test_a_step_down_plan_has_the_cut_off_that_so_many_votes_will_have(board):
 def test_what_is_too_much_to_draw_is_left_out(board):
     goal = PlanGoal("gpt-4", "claude-v1")
     assert keep(board, goal, BoardSource.HUMAN, repeats=1, most=10) is None
+
+
+def campaign_board(truth, rng):
+    """Return the estimates of a campaign's votes."""
+    drawn = truth.draw(rng)
+    counts = drawn.counts()
+    return BoardEstimates(
+        selection=Selection(),
+        method=Method(),
+        votes=counts.votes,
+        identical=PairCounts(counts.models, np.zeros_like(counts.votes.counts)),
+        judged=counts,
+        by_source={BoardSource.HUMAN: estimate_drawn(drawn, Ranking.HUMAN)},
+        modes=None,
+        mixed=(),
+        left_out=0,
+        version=(0,),
+        idle=(),
+        draws=2000,
+    )
+
+
+def planned_people(truth, seed, lead=None):
+    board = campaign_board(truth, np.random.default_rng(seed))
+    return plan_separation(board, PlanGoal(*truth.models[:2], lead=lead))
+
+
+def test_plans_are_in_people_where_tastes_show():
+    truth = Campaign((0.3, 0.0), 10, 1000, taste=0.7)
+    made = planned_people(truth, 1, 0.05)
+    assert made.votes_each == 100
+    assert made.people_to_ask > 20
+    assert made.same_people is False
+    assert made.same_people_votes is None
+    said = " ".join(plan_words(made))
+    assert f"{made.votes_each} votes each" in said
+    assert "same people can never" in said
+    # Nobody has a taste: votes are votes. One vote each: likewise.
+    for other in (replace(truth, taste=0.0), replace(truth, voters=1000)):
+        plain = planned_people(other, 1, 0.05)
+        assert (plain.people_to_ask, plain.votes_each, plain.same_people) == (None, None, None)
+
+
+def test_votes_of_the_same_people_settle_what_is_large():
+    truth = Campaign((0.8, 0.0), 60, 1200, taste=0.5)
+    made = planned_people(truth, 3, 0.08)
+    assert made.same_people
+    crowd = made.people
+    assert made.people_to_ask * crowd.each < made.same_people_votes
+    more = 1 + made.same_people_votes / crowd.votes
+    assert crowd.within / more + crowd.between == pytest.approx(crowd.goal, rel=0.01)
+
+
+def test_so_many_people_more_separate_the_two_as_often_as_planned():
+    repeats, kept = 60, 0
+    for repeat in range(repeats):
+        truth = Campaign((0.3, 0.0), 10, 1000, taste=0.7)
+        lead = float(-np.diff(truth.theta)[0])
+        made = planned_people(truth, [5, repeat], lead)
+        people = 10 + made.people_to_ask
+        more = replace(truth, voters=people, votes=people * made.votes_each)
+        board = campaign_board(more, np.random.default_rng([6, repeat]))
+        kept += board.separation(BoardSource.HUMAN).rank_sets().low.max() == 2
+    assert kept / repeats > 0.8 - 3 * (0.8 * 0.2 / repeats) ** 0.5

@@ -9,7 +9,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from coupled_arena.analysis.audit.plan import PlanGoal, VotePlan
+from coupled_arena.analysis.audit.plan import Crowd, PlanGoal, VotePlan
 from coupled_arena.analysis.leaderboard.board_estimates import Method
 from coupled_arena.analysis.leaderboard.result import MissingVotes, leaderboard
 from coupled_arena.analysis.risk.result import RiskSettings, risk_report
@@ -138,9 +138,12 @@ def _boards():
         rows = duels((_ONE, _TWO, 12, 8), (_TWO, _THREE, 12, 8), (_ONE, _THREE, 12, 8))
         yield from _said(board_of(rows, covariance=covariance, cutoff=cutoff))
     yield from map(board_verdict, (close, many, even))
-    planned = SimpleNamespace(votes_to_cast_alone=1)
-    with patch.object(verdict, "plan_separation", return_value=planned):
-        yield from map(board_verdict, (close, many))
+    for people, same in ((None, None), (1, None), (7, 1), (2_000_000, 9)):
+        planned = SimpleNamespace(
+            votes_to_cast_alone=1, people_to_ask=people, votes_each=100, same_people_votes=same
+        )
+        with patch.object(verdict, "plan_separation", return_value=planned):
+            yield from map(board_verdict, (close, many))
     yield board_verdict(board_of(duels((_ONE, _TWO, 50_010, 50_000))))
     yield board_verdict(replace(clear, standings=(first,)))
     yield from _said(replace(clear, scope=Scope.MARGINAL))
@@ -388,7 +391,11 @@ def _plans():
         goal = PlanGoal(_ONE, _TWO, cutoff=cutoff, price=0.5)
         for votes, there in ((n, 0), (n + 1, 0), (1, n - 1), (1, n)):
             needs = Needs(n, votes, 10 * n, 3.0, 1.5, limit)
-            yield plan_findings(VotePlan(goal, JUDGE, needs, there, there, lead, 2.3, 4))
+            plan = VotePlan(goal, JUDGE, needs, there, there, lead, 2.3, 4)
+            yield plan_findings(plan)
+            for between in (0.1, 0.01):
+                crowd = Crowd(30, 100.0, 30.0, 1.0, 3000, 0.01, between, 0.05)
+                yield plan_findings(replace(plan, people=crowd))
 
 
 def _couplings(base):

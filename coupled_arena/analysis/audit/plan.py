@@ -23,11 +23,13 @@ from coupled_arena.stats.judges.planner import (
     explained_within_pairs,
     needs,
     unevenness_of,
+    unsure_variance,
     variance_for_power,
     variance_for_width,
 )
 from coupled_arena.stats.judges.powered_means import contrast, explained
 from coupled_arena.stats.ranking import any_time
+from coupled_arena.stats.ranking.estimates import Estimate
 from coupled_arena.stats.ranking.rank_sets import Separation
 from coupled_arena.store.queries.comparisons import Selection
 
@@ -94,6 +96,55 @@ class PlanGoal:
     price: float | None = None
 
 
+_NO_TASTES = 0.05  # of a variance: what tastes add at least where they show
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """People who voted, and what their votes say of a difference.
+
+    Attributes
+    ----------
+    n : int
+        How many people there are.
+    each : float
+        Votes of a person on the whole board, the median.
+    equal : float
+        As many equally busy people would tell as much of how tastes differ.
+    touching : float
+        Share of the votes that the plan is about.
+    votes : int
+        These votes.
+    within, between : float
+        Variance of the difference for exactly these people, and what tastes add to it.
+    goal : float
+        The variance to reach.
+    unsure : float
+        How many times the people it takes because few tell how much tastes differ: a plan from too
+        small a variance loses more power than one from too large a variance gains.
+    """
+
+    n: int
+    each: float
+    equal: float
+    touching: float
+    votes: int
+    within: float
+    between: float
+    goal: float
+    unsure: float = 1.0
+
+    def more(self, times: float) -> float:
+        """Return the people to add, so that there is `times` as much information as now."""
+        of_person = self.between * self.equal
+        of_person += self.within * self.votes / max(self.each * self.touching, 1.0)
+        return max(times * self.unsure - 1, 0.0) * of_person / (self.within + self.between)
+
+    def same(self, goal: float) -> float:
+        """Return how many times the votes of the same people reach a variance."""
+        return self.within / (goal - self.between)
+
+
 @dataclass(frozen=True)
 class VotePlan:
     """The answer, and what is there already.
@@ -110,6 +161,8 @@ class VotePlan:
         Models that the leaderboard compares at once; None of an interval.
     reworded : int
         Questions of benchmarks that were put in several ways, all of which count.
+    people : Crowd or None
+        Who voted, where their tastes show.
     """
 
     question: PlanGoal
@@ -121,6 +174,32 @@ class VotePlan:
     critical_value: float
     board_models: int | None = None
     reworded: int = 0
+    people: Crowd | None = None
+
+    @property
+    def people_to_ask(self) -> int | None:
+        """People still needed without the judge; None where tastes do not show."""
+        if self.people is None:
+            return None
+        return math.ceil(self.people.more(self.needs.votes_alone / max(self.votes_there, 1)))
+
+    @property
+    def votes_each(self) -> int | None:
+        """Votes of each of these people: as many as the present ones cast, the median."""
+        return None if self.people is None else max(round(self.people.each), 1)
+
+    @property
+    def same_people_votes(self) -> int | None:
+        """More votes of the same people that would do; None where none would, see `same_people`."""
+        if self.people is None or not self.same_people:
+            return None
+        share = self.people.same(self.people.goal)
+        return max(math.ceil(self.votes_there * (share - 1)), 0)
+
+    @property
+    def same_people(self) -> bool | None:
+        """Whether votes of the same people can do; None where tastes do not show."""
+        return None if self.people is None else self.people.between < self.people.goal
 
     @property
     def cutoff(self) -> Cutoff | None:
@@ -222,7 +301,26 @@ def plan_separation(board: BoardEstimates, question: PlanGoal) -> VotePlan:
             unevenness=unevenness(board.votes, of_all, human.weighting),
         )
         made = _plan(question, selection, grounds, goal, critical)
-    return replace(made, lead=lead, board_models=len(human.models), reworded=board.reworded)
+    known = {"lead": lead, "board_models": len(human.models), "reworded": board.reworded}
+    crowd = _crowd(human, weights, votes, goal)
+    if crowd is not None and human.tastes is not None and human.tastes.degrees is not None:
+        unsure = unsure_variance(critical, question.power, human.tastes.degrees, variance / goal)
+        crowd = replace(crowd, unsure=unsure)
+    return replace(made, people=crowd, **known)
+
+
+def _crowd(human: Estimate, weights: FloatArray, votes: int, goal: float) -> Crowd | None:
+    """Return who voted, where their tastes show in the difference."""
+    tastes = human.tastes
+    if tastes is None or tastes.within is None:
+        return None
+    total = float(weights @ human.covariance @ weights)
+    within = float(weights @ tastes.within @ weights)
+    if total - within < _NO_TASTES * total:
+        return None
+    share = votes / max(tastes.votes, 1)
+    known = tastes.voters, tastes.each, tastes.equal, share
+    return Crowd(*known, votes, within, total - within, goal)
 
 
 def _goal(

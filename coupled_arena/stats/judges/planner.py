@@ -14,7 +14,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import nctdtrit, ndtr, ndtri, stdtrit
 
 from coupled_arena.core.choices import TieScore, Weighting
 from coupled_arena.core.language import _
@@ -121,6 +121,18 @@ def check_variance(variance: float) -> None:
     """
     if not variance > 0:
         raise ValueError(_("Too few votes yet to plan from: nothing in them varies."))
+
+
+def unsure_variance(critical: float, power: float, degrees: float, times: float = 1.0) -> float:
+    """Return how many times the votes keep a power where a variance is only estimated.
+
+    A plan from the root s of a variance with few degrees of freedom is kept where a standard normal
+    number plus the cut-off is at most a multiple of s: their ratio is noncentral Student's t. The
+    board that is planned for has about `times` the degrees, and a cut-off by Student's t.
+    """
+    planned = critical + float(ndtri(power))
+    then = float(stdtrit(degrees * max(times, 1.0), ndtr(critical)))
+    return float(nctdtrit(degrees, then, power) / planned) ** 2
 
 
 def needs(

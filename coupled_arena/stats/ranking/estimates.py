@@ -66,12 +66,21 @@ class Tastes:
     degrees : float or None
         Degrees of freedom of the covariance by voters, the median over differences. None where
         the covariance does not depend on voters: with one voter, or one voter for each vote.
+    each : float
+        Votes of a person, the median.
+    equal : float
+        How many equally busy people would tell as much of how tastes differ.
+    within : ndarray of float64, shape (k, k), or None
+        The covariance for exactly these people; None like `degrees`.
     """
 
     voters: int
     votes: int
     worth: float
     degrees: float | None = None
+    each: float = 1.0
+    equal: float = 0.0
+    within: FloatArray | None = None
 
     @property
     def alone(self) -> bool:

@@ -212,7 +212,7 @@ def of_people(
     once = votes.sum() < np.count_nonzero(np.diff(votes.indptr)) + 0.5  # a voter for each vote
     if shares.clusters < 2 or once:
         return replace(estimate, tastes=known)
-    tastes = _tastes(estimate, table, shares)
+    tastes, these = _tastes(estimate, table, shares), estimate.covariance
     alone = plain.covariance + _by_votes(estimate, table)
     of_prompts = estimate.covariance - alone
     covariance = _possible(
@@ -235,8 +235,18 @@ def of_people(
         degrees=degrees,
         clusters=min(shares.clusters, clusters),
         certain_size=np.minimum(estimate.certain_size, (len(fewest) - 1) * fewest),
-        tastes=replace(known, worth=worth, degrees=max(median, 1.0)),
+        tastes=replace(
+            known, worth=worth, degrees=max(median, 1.0), within=these, **_busy(votes, table.size)
+        ),
     )
+
+
+def _busy(votes: csr_array, size: FloatArray) -> dict[str, float]:
+    """Return how busy people are: `Tastes.each` and `Tastes.equal`."""
+    named = np.asarray(votes.sum(axis=1), dtype=np.float64).ravel()
+    unknown = max(round(float(np.triu(size).sum() - named.sum())), 0)
+    each = np.concatenate([named[named > 0], np.ones(unknown)])
+    return {"each": float(np.median(each)), "equal": float(each.sum() ** 2 / (each**2).sum())}
 
 
 def _all_shares(votes: csr_array, size: FloatArray) -> Shares:

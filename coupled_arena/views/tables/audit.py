@@ -229,6 +229,10 @@ PLAN: tuple[Column[dict[str, Any]], ...] = (
     Column("votes_to_cast", int, "Votes still needed with the judge"),
     Column("verdicts_to_buy", int, "Verdicts still needed"),
     Column("cost", float, "Of these verdicts, in the currency of the price"),
+    Column("people_to_ask", int, "More people without the judge; null where tastes do not show"),
+    Column("votes_each", int, "Votes of each of these: as many as a person casts now, the median"),
+    Column("same_people", bool, "Whether more votes of the same people can suffice"),
+    Column("same_people_votes", int, "More votes of the same people, where these can suffice"),
 )
 
 

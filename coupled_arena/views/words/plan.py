@@ -10,9 +10,9 @@ from markupsafe import Markup
 from coupled_arena.analysis.audit.plan import VotePlan
 from coupled_arena.analysis.rewordings import pooled_words
 from coupled_arena.core.choices import Cutoff
-from coupled_arena.core.language import _
+from coupled_arena.core.language import _, ngettext
 from coupled_arena.views.markup import joined, paragraph
-from coupled_arena.views.words.names import level, verdicts_counted, votes_counted
+from coupled_arena.views.words.names import level, rounded, verdicts_counted, votes_counted
 
 
 def plan_words(plan: VotePlan) -> tuple[str, ...]:
@@ -42,9 +42,36 @@ def _plan(plan: VotePlan) -> Iterator[str]:
             verdicts_more=verdicts_counted(plan.verdicts_to_buy),
         )
         yield from _cost(plan)
+        yield from people_words(plan)
     else:
         yield _("There are {votes} and {verdicts}: enough without the judge.").format(**there)
     yield from pooled_words(plan.reworded)
+
+
+def people_words(plan: VotePlan) -> Iterator[str]:
+    """Say how many people these votes are, where their tastes show."""
+    if plan.people is None or plan.people_to_ask is None:
+        return
+    text = ngettext(
+        "Tastes differ: without the judge it takes {n:,} more person with about {each:,} votes.",
+        "Tastes differ: without the judge it takes {n:,} more people with about {each:,} votes "
+        "each.",
+        plan.people_to_ask,
+    )
+    yield text.format(n=rounded(plan.people_to_ask), each=plan.votes_each)
+    yield same_people_words(plan)
+
+
+def same_people_words(plan: VotePlan) -> str:
+    """Say whether more votes of the same people can suffice."""
+    if plan.same_people_votes is None:
+        return _("More votes of the same people can never settle it.")
+    text = ngettext(
+        "About {n:,} more vote of the same people would settle it, too.",
+        "About {n:,} more votes of the same people would settle it, too.",
+        plan.same_people_votes,
+    )
+    return text.format(n=rounded(plan.same_people_votes))
 
 
 def _needed(plan: VotePlan) -> str:

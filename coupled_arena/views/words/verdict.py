@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from statistics import fmean
 
-from coupled_arena.analysis.audit.plan import PLANNED, PlanGoal, plan_separation
+from coupled_arena.analysis.audit.plan import PLANNED, PlanGoal, VotePlan, plan_separation
 from coupled_arena.analysis.leaderboard.result import Leaderboard, Standing
 from coupled_arena.core.choices import BoardSource, Covariance, Cutoff, Scope
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.language import _, ngettext
 from coupled_arena.views.words.leaderboard import nothing_counted
 from coupled_arena.views.words.names import MOST, level, named, rounded
+from coupled_arena.views.words.plan import same_people_words
 
 _MOST_VOTES = 1_000_000  # beyond which a plan says only that it takes more
 
@@ -97,10 +98,13 @@ def _sure(board: Leaderboard) -> str:
 
 def _wish(board: Leaderboard, first: list[str]) -> str:
     """Return what would tell the first two apart; nothing where the planner has no answer."""
-    votes = _missing_votes(board, first)
-    if not votes:
+    plan = _planned(board, first)
+    votes = plan.votes_to_cast_alone if plan else 0
+    if not plan or not votes:
         return ""
     one, other = first[:2]
+    if plan.people_to_ask:
+        return _more_people(plan, one, other)
     if votes > _MOST_VOTES:
         text = _(
             "At their present difference, more than {n:,} more votes on {one} and "
@@ -117,13 +121,33 @@ def _wish(board: Leaderboard, first: list[str]) -> str:
     return text.format(one=one, other=other, n=rounded(votes))
 
 
-def _missing_votes(board: Leaderboard, first: list[str]) -> int:
-    """Return the votes that a plan asks for; 0 where it is of another board, or there is none."""
+def _more_people(plan: VotePlan, one: str, other: str) -> str:
+    """Return what would tell two models apart where people's tastes differ."""
+    people = plan.people_to_ask or 0
+    if people > _MOST_VOTES:
+        text = _(
+            "At their present difference, more than {n:,} more people would probably settle it "
+            "between {one} and {other}."
+        )
+        return text.format(one=one, other=other, n=_MOST_VOTES)
+    text = ngettext(
+        "At their present difference, about {n:,} more person with {each:,} votes would probably "
+        "settle it between {one} and {other}. {same}",
+        "At their present difference, about {n:,} more people with {each:,} votes each would "
+        "probably settle it between {one} and {other}. {same}",
+        people,
+    )
+    known = {"n": rounded(people), "each": plan.votes_each, "same": same_people_words(plan)}
+    return text.format(one=one, other=other, **known)
+
+
+def _planned(board: Leaderboard, first: list[str]) -> VotePlan | None:
+    """Return the plan for the first two; None where it is of another board, or there is none."""
     planned = board.source is BoardSource.HUMAN and board.cutoff in PLANNED
     if not planned or len(first) < 2:
-        return 0
+        return None
     goal = PlanGoal(model=first[0], other=first[1], alpha=board.alpha, cutoff=board.cutoff)
     try:
-        return plan_separation(board.estimates, goal).votes_to_cast_alone
+        return plan_separation(board.estimates, goal)
     except ArenaError:  # equal so far, or nothing varies: there is nothing to plan from
-        return 0
+        return None

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coupled_arena.analysis.voter_habits import Habits, ToldReport, habits_of, told_report
+from coupled_arena.core.choices import Voters
 from coupled_arena.stats.intervals import agreement_interval
-from coupled_arena.stats.krippendorff import Agreement, agreement
+from coupled_arena.stats.krippendorff import Agreement, Said, agreement
 from coupled_arena.stats.voters import TOLERANCE, Capitals, Votes, bursts, capitals
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Selection
@@ -230,9 +231,17 @@ class AnnotatorAgreement:
 
 
 def read_agreement(
-    store: Store, selection: Selection = Selection(), error_level: float = 0.05
+    store: Store,
+    selection: Selection = Selection(),
+    error_level: float = 0.05,
+    voters: Voters = Voters.LIKE,
 ) -> AnnotatorAgreement:
     """Read the votes that stand and say how far people agree.
+
+    Parameters
+    ----------
+    voters : Voters
+        Whom the interval is for.
 
     Raises
     ------
@@ -243,10 +252,12 @@ def read_agreement(
         cursor.execute("begin")  # votes and their numbers of one moment
         shared = shared_votes(cursor, selection)
         cursor.execute("commit")
+    said = Said(shared.unit, shared.annotator, shared.outcome)
+    said = said if voters is Voters.LIKE else None
     return AnnotatorAgreement(
         selection=selection,
         error_level=error_level,
-        found=agreement(shared.counts, shared.prompts, error_level),
+        found=agreement(shared.counts, shared.prompts, error_level, said),
         battles=shared.battles,
         annotators=shared.annotators,
         voted=shared.voted,

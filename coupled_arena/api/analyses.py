@@ -28,7 +28,7 @@ from coupled_arena.api.declared import Field, Level, analysis, refuse
 from coupled_arena.api.results import Result
 from coupled_arena.api.stores import ArenaStore
 from coupled_arena.core import choices
-from coupled_arena.core.choices import Control, Ties, Truth
+from coupled_arena.core.choices import Control, Ties, Truth, Voters
 from coupled_arena.core.errors import ArenaError, ScoreError
 from coupled_arena.core.language import N_
 from coupled_arena.core.records import Drawn, Sampler
@@ -173,6 +173,7 @@ def agreement(
     models: options.Models = None,
     category: options.Category = None,
     language: options.Language = None,
+    voters: options.OfAnnotators = "like",
 ) -> Result[AnnotatorAgreement]:
     """Report the agreement of people who voted on the same battles: Krippendorff's alpha.
 
@@ -195,7 +196,7 @@ def agreement(
 
     with check_store(store).reading() as opened:
         selection = selection_of(opened, mode, None, models, category, language)
-        found = read_agreement(opened, selection, alpha)
+        found = read_agreement(opened, selection, alpha, Voters(voters))
     return Result(
         "Agreement between annotators",
         found,

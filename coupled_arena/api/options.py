@@ -93,6 +93,10 @@ Voters = Annotated[
         "own, or exactly these voters."
     ),
 ]
+OfAnnotators = Annotated[
+    choices.Voters | str,
+    Doc("Whom the interval holds for: people like these annotators, or exactly these."),
+]
 Metric = Annotated[str | None, Doc("Metric of scores in files that decides the winner.")]
 BradleyTerry = Annotated[bool, Doc("Add Bradley-Terry scores.")]
 Seed = Annotated[int, Ge(0), Doc("Seed of all random draws.")]

@@ -24,6 +24,8 @@ import numpy as np
 from coupled_arena.stats.counts import FloatArray, IntArray
 from coupled_arena.stats.intervals import check_alpha, critical_value
 
+MANY_ANNOTATORS = 20
+"""From so many on the noise of votes is taken from what annotators add."""
 _STEEPEST = 100.0  # beyond, an exponential says nothing more
 
 
@@ -42,6 +44,8 @@ class Agreement:
         Units with two or more votes, and these votes.
     clusters : int
         Groups of units that may depend on each other.
+    annotators : int or None
+        People whom the interval is for people like; None where it is for exactly these.
     """
 
     alpha: float | None
@@ -52,9 +56,27 @@ class Agreement:
     units: int
     votes: int
     clusters: int
+    annotators: int | None = None
 
 
-def agreement(counts: IntArray, clusters: IntArray, level: float = 0.05) -> Agreement:
+@dataclass(frozen=True, eq=False)
+class Said:
+    """Votes one by one, shape (votes,) each.
+
+    Attributes
+    ----------
+    unit, annotator, outcome : ndarray of int64
+        A row of the counts, a number of the annotator, a column of the counts.
+    """
+
+    unit: IntArray
+    annotator: IntArray
+    outcome: IntArray
+
+
+def agreement(
+    counts: IntArray, clusters: IntArray, level: float = 0.05, said: Said | None = None
+) -> Agreement:
     """Return nominal alpha with its interval.
 
     Parameters
@@ -65,15 +87,19 @@ def agreement(counts: IntArray, clusters: IntArray, level: float = 0.05) -> Agre
         Units of one cluster may depend on each other.
     level : float
         Error level of the interval.
+    said : Said, optional
+        All votes of these units. With them the interval is for people like these annotators, who
+        each have a tendency of their own; without, for exactly these.
     """
     check_alpha(level)
     pairable = counts.sum(1) > 1
+    own = None if said is None else _own(counts, clusters, said)
     counts, clusters = counts[pairable], clusters[pairable]
     names, at = np.unique(clusters, return_inverse=True)
     sums = np.zeros((len(names), 1 + counts.shape[1]))
     np.add.at(sums, at, np.column_stack([_disagreeing(counts), counts]))
     observed, expected = (float(value) for value in _disagreements(sums.sum(0)))
-    low, high = _interval(sums, level) if expected > 0 else (None, None)
+    low, high = _interval(sums, level, own) if expected > 0 else (None, None)
     return Agreement(
         alpha=1 - observed / expected if expected > 0 else None,
         low=low,
@@ -83,7 +109,46 @@ def agreement(counts: IntArray, clusters: IntArray, level: float = 0.05) -> Agre
         units=len(counts),
         votes=int(counts.sum()),
         clusters=len(names),
+        annotators=own.annotators if own else None,
     )
+
+
+@dataclass(frozen=True)
+class _Own:
+    """What tendencies of annotators add to the variance of alpha, and how many there are."""
+
+    variance: float
+    annotators: int
+
+
+def _own(counts: IntArray, clusters: IntArray, said: Said) -> _Own | None:
+    """Return it by what each vote adds to alpha; None of one annotator, or where nothing varies.
+
+    A vote is in all pairs with the other votes of its unit, so an annotator who disagrees moves the
+    disagreement by twice the share of their own votes. A vote on one prompt apart from this is in
+    the variance by prompts already, and taken from it where annotators are many. Of few, chance
+    may hide what they add, so all of it counts.
+    """
+    size = counts.sum(1)
+    at = size[said.unit] > 1
+    unit, who, outcome = said.unit[at], said.annotator[at], said.outcome[at]
+    votes, people = len(unit), len(np.unique(who))
+    if people < 2:
+        return None
+    often = np.bincount(outcome, minlength=counts.shape[1]) / votes
+    differ = (size[unit] - counts[unit, outcome]) / (size[unit] - 1)
+    observed, expected = differ.mean(), 1 - (often**2).sum()
+    if expected <= 0:
+        return None
+    adds = 2 * (differ - observed) / expected
+    adds = adds + 2 * observed / expected**2 * (often[outcome] - (often**2).sum())
+    adds = adds / votes
+    of_people = np.bincount(who, adds)
+    both = who * (int(clusters.max()) + 1) + clusters[unit]
+    _, cell = np.unique(both, return_inverse=True)
+    alone = float((np.bincount(cell, adds) ** 2).sum()) if people >= MANY_ANNOTATORS else 0.0
+    variance = float((of_people**2).sum()) * people / (people - 1) - alone
+    return _Own(max(variance, 0.0), people)
 
 
 def _disagreeing(counts: IntArray) -> FloatArray:
@@ -103,7 +168,9 @@ def _disagreements(sums: FloatArray) -> tuple[FloatArray, FloatArray]:
     return observed, expected
 
 
-def _interval(sums: FloatArray, level: float) -> tuple[float | None, float | None]:
+def _interval(
+    sums: FloatArray, level: float, own: _Own | None
+) -> tuple[float | None, float | None]:
     """Return the interval of sums over clusters; None where these determine none."""
     n = len(sums)
     observed, expected = _disagreements(sums.sum(0))
@@ -116,9 +183,16 @@ def _interval(sums: FloatArray, level: float) -> tuple[float | None, float | Non
         return None, None
     alphas = 1 - without / by_chance
     error = np.sqrt((n - 1) / n * ((alphas - alphas.mean()) ** 2).sum())
+    degrees = float(n - 1)
+    if own is not None and own.variance > 0:
+        total = float(error**2) + own.variance
+        parts = error**4 / degrees + own.variance**2 / (own.annotators - 1)
+        # Satterthwaite's: between those of prompts and those of annotators.
+        degrees, error = max(float(total**2 / parts), 1.0), math.sqrt(total)
     if not error:
         return None, None
-    ratio, reach = float(observed / expected), float(critical_value(level, n - 1) * error)
+    reach = float(critical_value(level, np.array(degrees)) * error)
+    ratio = float(observed / expected)
     # Where few disagree the ratio's law is skew: alpha may lie as far below as its logarithm says.
     worst = min(float(observed) * math.exp(min(reach / ratio, _STEEPEST)), 1.0)
     return 1 - worst / float(expected), min(1 - ratio + reach, 1.0)

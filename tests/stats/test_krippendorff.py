@@ -5,8 +5,10 @@ from __future__ import annotations
 import krippendorff
 import numpy as np
 import pytest
+from scipy.stats import t as student
 
 from coupled_arena.stats.krippendorff import agreement
+from coupled_arena.stats.simulation.annotator_votes import AnnotatorCampaign, held
 
 NOTHING = np.nan
 # Krippendorff (2011), example C: four observers, twelve units, five values; nominal alpha .743.
@@ -116,3 +118,45 @@ def test_that_nobody_ever_differed_is_no_certainty():
     # Of six pairs .541 may differ that did not (.025 ** (1 / 6) is .459), of half by chance.
     assert few.low == pytest.approx(1 - (1 - 0.025 ** (1 / 6)) / (6 / 11))
     assert few.low < 0.2 < 0.98 < many.low < 1
+
+
+def test_what_annotators_add_by_plain_loops():
+    """The derivative of alpha by each vote, whose pairs count on both sides."""
+    counts, said = AnnotatorCampaign(4, 40, 1.0, each=3).draw(np.random.default_rng(1))
+    found = agreement(counts, np.arange(40), said=said)
+    n = len(said.unit)
+    often = counts.sum(0) / n
+    sums = np.zeros(4)
+    for unit, who, outcome in zip(said.unit, said.annotator, said.outcome, strict=True):
+        differ = (3 - counts[unit, outcome]) / 2
+        part = 2 * (differ - found.observed) / (1 - (often**2).sum())
+        drift = 2 * found.observed * (often[outcome] - (often**2).sum())
+        sums[who] += (part + drift / (1 - (often**2).sum()) ** 2) / n
+    these = agreement(counts, np.arange(40))
+    variance = (sums**2).sum() * 4 / 3
+    # Half of the width, upwards, is a multiple of the error: Student's t by both kinds of clusters.
+    error = (these.high - these.alpha) / student.ppf(0.975, 39)
+    total = error**2 + variance
+    degrees = total**2 / (error**4 / 39 + variance**2 / 3)
+    assert found.high - found.alpha == pytest.approx(
+        student.ppf(0.975, degrees) * total**0.5, rel=1e-9
+    )
+    assert (found.annotators, these.annotators) == (4, None)
+
+
+@pytest.mark.parametrize(
+    ("truth", "today"),
+    [
+        (AnnotatorCampaign(3, 300), 0.85),
+        (AnnotatorCampaign(5, 300), 0.9),
+        (AnnotatorCampaign(30, 200, each=2), 1.0),
+    ],
+)
+def test_intervals_hold_for_people_like_the_annotators(truth, today):
+    repeats = 150
+    error = (0.05 * 0.95 / repeats) ** 0.5
+    like, width = held(truth, repeats, people=True)
+    assert like > 0.95 - 3 * error
+    these, narrow = held(truth, repeats, people=False)
+    assert these <= today
+    assert width < (1.2 if truth.annotators > 20 else 4) * narrow

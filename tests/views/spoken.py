@@ -499,7 +499,7 @@ def _agreements():
     for battles, votes, prompts, (alpha, low) in product(
         (0, 1, 12), (1, 30), (1, 2, 200), ((None, None), (0.5, None), (0.5, 0.3))
     ):
-        at = Agreement(alpha, low, low and 0.7, 0.1, 0.2, votes, votes, prompts)
+        at = Agreement(alpha, low, low and 0.7, 0.1, 0.2, votes, votes, prompts, votes or None)
         yield agreement_findings(
             AnnotatorAgreement(Selection(), 0.05, at, battles, 1200, max(battles, 1))
         )

@@ -26,6 +26,14 @@ paired as (
     select
         prompt_no, battle_no, least(model_a, model_b) as low, greatest(model_a, model_b) as high,
         list(voter) as voters, count(*) as n,
+        list({
+            'who': voter,
+            'said': case human
+                when if(model_a < model_b, 'first', 'second') then 0
+                when if(model_a < model_b, 'second', 'first') then 1
+                else 2
+            end
+        }) as votes,
         count(*) filter (model_a < model_b) as upwards,
         count(*) filter (human = if(model_a < model_b, 'first', 'second')) as lower,
         count(*) filter (human = if(model_a < model_b, 'second', 'first')) as higher
@@ -36,10 +44,12 @@ paired as (
 -- Imported votes may be on either order of a pair: first is what most of its voters saw first.
 shared as (
     select
+        row_number() over (order by prompt_no, battle_no, low, high) - 1 as unit,
         prompt_no, battle_no, voters,
         if(2 * upwards >= n, lower, higher) as first,
         if(2 * upwards >= n, higher, lower) as second,
-        n - lower - higher as neither
+        n - lower - higher as neither,
+        2 * upwards < n as turned, votes
     from paired
 )
 """
@@ -59,6 +69,8 @@ class SharedVotes:
         How many of each there are among them.
     voted : int
         Battles that anybody was asked about and voted on.
+    unit, annotator, outcome : ndarray of int64, shape (votes,)
+        Of each vote its row and column of `counts`, and a number of its voter.
     """
 
     counts: NDArray[np.int64]
@@ -66,6 +78,9 @@ class SharedVotes:
     battles: int
     annotators: int
     voted: int
+    unit: NDArray[np.int64]
+    annotator: NDArray[np.int64]
+    outcome: NDArray[np.int64]
 
 
 def shared_votes(cursor: Cursor, selection: Selection) -> SharedVotes:
@@ -80,7 +95,19 @@ def shared_votes(cursor: Cursor, selection: Selection) -> SharedVotes:
     where, values = condition_of(cursor, selection, model_numbers(cursor, selection))
     shared = _SHARED.format(where=where)
     rows = cursor.execute(
-        f"{shared} select prompt_no, first, second, neither from shared order by all", values
+        f"{shared} select prompt_no, first, second, neither from shared order by unit", values
+    ).fetchnumpy()
+    single = cursor.execute(
+        f"""
+        {shared},
+        single as (select unit, turned, unnest(votes) as vote from shared)
+        select
+            unit, dense_rank() over (order by vote.who) - 1 as annotator,
+            case when turned and vote.said < 2 then 1 - vote.said else vote.said end as outcome
+        from single
+        order by all
+        """,
+        values,
     ).fetchnumpy()
     counted = cursor.execute(
         f"""
@@ -93,7 +120,15 @@ def shared_votes(cursor: Cursor, selection: Selection) -> SharedVotes:
         values,
     ).fetchall()[0]
     votes = [np.asarray(rows[name], dtype=np.int64) for name in ("first", "second", "neither")]
-    return SharedVotes(np.stack(votes, axis=1), np.asarray(rows["prompt_no"], np.int64), *counted)
+    unit, annotator, outcome = (
+        np.asarray(single[name]).astype(np.int64) for name in ("unit", "annotator", "outcome")
+    )
+    return SharedVotes(
+        *(np.stack(votes, axis=1), np.asarray(rows["prompt_no"], np.int64), *counted),
+        unit=unit,
+        annotator=annotator,
+        outcome=outcome,
+    )
 
 
 def check_voter(store: Store, voter: str, called: str) -> None:

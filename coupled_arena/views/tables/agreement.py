@@ -73,6 +73,7 @@ def agreement_answer(found: AnnotatorAgreement) -> dict[str, Any]:
         "level": "nominal",
         "mode": mode.value if mode else "all",
         "alpha": found.error_level,
+        "people": found.found.annotators,
         "warnings": list(agreement_warnings(found)),
     }
 

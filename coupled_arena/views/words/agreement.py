@@ -8,6 +8,7 @@ from markupsafe import Markup
 
 from coupled_arena.analysis.voters import AnnotatorAgreement, OwnAgreement
 from coupled_arena.core.language import N_, _, ngettext
+from coupled_arena.stats.krippendorff import MANY_ANNOTATORS
 from coupled_arena.stats.ranking.strata import FEW_PROMPTS
 from coupled_arena.views.markup import joined, listed, paragraph
 from coupled_arena.views.words.names import level
@@ -49,6 +50,13 @@ def _alpha(found: AnnotatorAgreement) -> Iterator[str]:
         return
     text = _("Krippendorff's alpha is {alpha:.2f} ({level} interval {low:.2f} to {high:.2f}).")
     yield text.format(alpha=at.alpha, level=level(found.error_level), low=at.low, high=at.high)
+    if at.annotators is None:
+        return
+    if at.annotators < MANY_ANNOTATORS:
+        text = _("The interval is for people like these {n:,}: so few make it wide on purpose.")
+    else:
+        text = _("The interval is for people like these {n:,}.")
+    yield text.format(n=at.annotators)
 
 
 def _rests(found: AnnotatorAgreement) -> str:

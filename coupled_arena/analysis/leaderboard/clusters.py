@@ -84,10 +84,10 @@ def in_clusters(
             continue
         slot = sides if source is BoardSource.HUMAN else None
         sums = [_Sums(plain, cells, prompts=prompts, people=voted, sides=slot)]
-        if source is BoardSource.PPR and shift is not None:
-            heard = _cells_heard(plain, shift, cells)
-            known = {"prompts": prompts, "people": voted, "sides": None}
-            sums.append(_Sums(shift, heard[1], at=heard[0], **known))
+        if source is BoardSource.PPR and shift is not None and prompts:
+            # Verdicts do not know who voted: those beside one person's votes share no taste.
+            at, heard = _cells_heard(plain, shift, cells)
+            sums.append(_Sums(shift, heard, prompts=prompts, people=0, sides=None, at=at))
         for block in blocks(cursor, selection, plain.models, cells, voters=voted > 0):
             for each in sums:
                 each.add(block)

@@ -6,7 +6,8 @@ Verdicts alone correct votes on the assumption that both are drawn alike. Within
 
 is what λ multiplies in the win rate of m, so that it is the bias of a win rate, over λ, where the
 assumption fails. One test holds all c together against 0: Hotelling's, with the covariance by
-prompts and voters. This module knows nothing of what the test decides.
+prompts. It needs no voters, as a verdict does not depend on who voted; with their few degrees of
+freedom the test would see next to nothing in a campaign of ten people.
 """
 
 from __future__ import annotations

@@ -219,25 +219,30 @@ def estimate_drawn(
     weighting: Weighting = Weighting.STRATIFIED,
     covariance: Covariance = Covariance.CORRECTED,
     voters: Voters = Voters.LIKE,
+    *,
+    check: bool = True,
 ) -> Estimate:
-    """Estimate win rates from what a truth drew, by the votes alone or prediction-powered."""
+    """Estimate win rates from what a truth drew, by the votes alone or prediction-powered.
+
+    `check` is whether verdicts alone are used only if they are like those beside votes.
+    """
     if not isinstance(drawn, Rankings) or covariance is Covariance.PUBLISHED:
         counts = drawn.counts() if isinstance(drawn, Rankings) else drawn
         prompts, rows = None, None
     else:
         counts, rows = drawn.counts(), drawn
         prompts = drawn.prompts(by_order=weighting is Weighting.POSITION)
-    people, powered = (
-        _of_counts(counts, which, weighting, covariance, prompts) for which in RANKINGS
-    )
+    found = _of_counts(counts, ranking, weighting, covariance, prompts)
     if ranking is Ranking.HUMAN:
-        return _in_clusters(people, rows, voters)
-    shift = verdict_shift(powered, counts, prompts)
-    if shift is not None and covariance is Covariance.CORRECTED:
-        test = ShiftTest.of(_in_clusters(shift, rows and rows.heard, voters))
+        return _in_clusters(found, rows, voters)
+    check &= covariance is Covariance.CORRECTED
+    shift = verdict_shift(found, counts, prompts) if check else None
+    if shift is not None:
+        test = ShiftTest.of(_in_clusters(shift, rows and rows.heard, Voters.THESE))
         if test is not None and test.different:
-            return without_verdicts(powered, _in_clusters(people, rows, voters))
-    return _in_clusters(powered, rows, voters)
+            people = _of_counts(counts, Ranking.HUMAN, weighting, covariance, prompts)
+            return without_verdicts(found, _in_clusters(people, rows, voters))
+    return _in_clusters(found, rows, voters)
 
 
 def _in_clusters(found: Estimate, drawn: Rankings | None, voters: Voters) -> Estimate:

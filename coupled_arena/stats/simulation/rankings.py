@@ -202,8 +202,10 @@ class Rankings:
 
     def _added(self, influence: Influence) -> FloatArray:
         """Return what each comparison adds to the errors of its two models, shape (n, 2)."""
-        known = influence.labelled[self.first, self.second, self.vote, self.verdict]
-        alone = influence.unlabelled[self.first, self.second, self.verdict]
+        # An estimate of votes alone knows no silence: there all verdicts are the same.
+        verdict = np.minimum(self.verdict, influence.labelled.shape[3] - 1)
+        known = influence.labelled[self.first, self.second, self.vote, verdict]
+        alone = influence.unlabelled[self.first, self.second, verdict]
         return np.where(self.shown[:, None], known, alone)
 
 

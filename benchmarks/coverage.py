@@ -3,6 +3,7 @@
     python -m benchmarks.coverage [--repeats 1000] [--only WORD] [--options | --judges]
     python -m benchmarks.coverage --watch [--votes 2000] [--repeats 1000] [--only WORD]
     python -m benchmarks.coverage --campaigns [--repeats 1000] [--only WORD]
+    python -m benchmarks.coverage --silent [--repeats 1000] [--only WORD]
 
 Each setting is drawn again and again; what is counted is how often the 95 % rank-sets of all models
 together hold the true ranks, and each interval the true win rate, by votes alone and
@@ -12,6 +13,8 @@ With --options: marginal rank-sets, by the model that is covered least, and ties
 With --judges: several judges together, beside the best of them alone.
 With --campaigns: few people vote often, by tastes of their own. How often do rank-sets hold, for
 exactly these voters (as if nobody had a taste) and for people like these?
+With --silent: a judge says nothing on a share of one model's losses, or verdicts alone are on
+prompts that favour this model. How often do rank-sets hold, and how often are verdicts not used?
 """
 
 from __future__ import annotations
@@ -58,8 +61,13 @@ def main() -> None:
     parser.add_argument("--options", action="store_true", help="marginal sets, ties as half a win")
     parser.add_argument("--judges", action="store_true", help="several together")
     parser.add_argument("--campaigns", action="store_true", help="few people who vote often")
+    parser.add_argument("--silent", action="store_true", help="a judge is silent, or elsewhere")
     given = parser.parse_args()
-    if given.campaigns:
+    if given.silent:
+        head("setting", "boards", "votes", "PPR, unchecked", "PPR", "verdicts not used", "variance")
+        wanted = (one for one in silent_settings() if given.only in one[0])
+        lines = (checked(*one, given.repeats) for one in wanted)
+    elif given.campaigns:
         columns = "these voters", "people like these", "PPR", "size", "interval", "PPR"
         head("setting", "boards", *columns, "width, these", "width, like these")
         wanted = (one for one in campaigns() if given.only in one[0])
@@ -147,6 +155,32 @@ def campaigns() -> Iterator[tuple[str, Campaign]]:
     yield name, Campaign(evenly(5, 1), 10, 1000, 0.7, judge_only=1000)
 
 
+def silent_settings() -> Iterator[tuple[str, SimulatedTruth | Campaign]]:
+    """Yield truths of five equal models, the last of which a judge or its prompts treat apart."""
+    for silent in (0.1, 0.2, 0.4):
+        yield (
+            f"600 + 3,000, silent on {silent:.0%} of losses",
+            drawn_apart(600, 3000, silent=silent),
+        )
+    judges = {"half-noise": 0.5, "quarter": 0.25, "perfect": 1.0}
+    for judge, quality in judges.items():
+        for shift in (0.0, 0.35, 0.5, 1.0):
+            how = {"judge_quality": quality, "alone_shift": shift}
+            yield f"600 + 3,000, {judge} judge, shift {shift:g}", drawn_apart(600, 3000, **how)
+    for shift in (0.15, 0.2, 0.5):
+        name = f"5,000 + 50,000, half-noise judge, shift {shift:g}"
+        yield name, drawn_apart(5000, 50000, alone_shift=shift)
+    for silent, shift in ((0.0, 0.0), (0.4, 0.0), (0.0, 0.5), (0.0, 1.0)):
+        name = f"10 voters x 100, 60 prompts, taste .7, silent {silent:.0%}, shift {shift:g}"
+        shared = {"prompt_effect": 1.0, "prompts": 60, "judge_only": 5000}
+        apart = {"silent": silent, "alone_shift": shift}
+        yield name, Campaign(evenly(5, 0), 10, 1000, 0.7, **shared, **apart)  # type: ignore[arg-type]
+
+
+def drawn_apart(human: int, judge_only: int, **how: float) -> SimulatedTruth:
+    return SimulatedTruth(evenly(5, 0), human, judge_only, ties=0.3, **how)  # type: ignore[arg-type]
+
+
 def plain(k: int, votes: int, spread: float = 0.0, **changes: object) -> SimulatedTruth:
     pairs = k * (k - 1) // 2
     how = {"ties": 0.3, **changes}
@@ -199,6 +233,27 @@ def campaign(name: str, truth: Campaign, repeats: int) -> str:
     covers = [marked(float(np.mean(inside[board])), repeats) for board in ("like", "powered")]
     wide = [f"{np.mean(widths[board]):.3f}" for board in ("these", "like")]
     return row(name, f"{repeats:,}", *shares, f"{np.mean(sizes['like']):.2f}", *covers, *wide)
+
+
+def checked(name: str, truth: SimulatedTruth | Campaign, repeats: int) -> str:
+    """Return how rank-sets fare by votes alone, and with verdicts, checked or not."""
+    (low, high), alpha = truth.ranks, 1 - LEVEL
+    held = {which: [] for which in ("votes", "unchecked", "PPR")}
+    unused, variances = [], []
+    for repeat in bar(name)(range(repeats)):
+        drawn = truth.draw(np.random.default_rng([34, repeat]))
+        people = estimate_drawn(drawn, Ranking.HUMAN)
+        unchecked = estimate_drawn(drawn, Ranking.PPR, check=False)
+        powered = estimate_drawn(drawn, Ranking.PPR)
+        for which, made in (("votes", people), ("unchecked", unchecked)):
+            found = Separation(made, CAMPAIGN_DRAWS).rank_sets(alpha)
+            held[which].append(((found.low <= low) & (high <= found.high)).all())
+        used = powered.power_tuning == unchecked.power_tuning
+        held["PPR"].append(held["unchecked" if used else "votes"][-1])
+        unused.append(not used)
+        variances.append(np.trace(unchecked.covariance) / np.trace(people.covariance))
+    shares = [marked(float(np.mean(held[which])), repeats) for which in held]
+    return row(name, f"{repeats:,}", *shares, f"{np.mean(unused):.3f}", f"{np.mean(variances):.2f}")
 
 
 def judged(name: str, truth: SimulatedTruth, repeats: int) -> str:

@@ -55,8 +55,8 @@ Source = Annotated[
     BoardSource | str | None,
     Field(N_("Decided by"), first=BoardSource.HUMAN),
     Doc(
-        "Votes of people, verdicts of the judge, or both "
-        "(prediction-powered). By default `ppr` with a judge, else `human`."
+        "Votes of people, verdicts of the judge, or both (prediction-powered). By default `ppr` "
+        "where a judge's verdicts help, else `human`."
     ),
 ]
 

@@ -133,15 +133,17 @@ class JudgedCounts:
 
     The verdicts of several judges on a comparison are one code: digits to the base of 4, the first
     judge's first. One judge may have the codes of `MIXED_CODES`: counts of these are real numbers.
+    Where votes lack a verdict, one more code says so: see `with_silent`.
 
     Attributes
     ----------
     models : tuple of str
         Names of the k models.
-    labelled : ndarray of int64, shape (k, k, 4, 4**judges)
+    labelled : ndarray of int64, shape (k, k, 4, codes)
         ``labelled[a, b, h, g]`` comparisons with model a shown before model b have the vote
-        ``OUTCOMES[h]`` and of one judge the verdict ``OUTCOMES[g]``.
-    unlabelled : ndarray of int64, shape (k, k, 4**judges)
+        ``OUTCOMES[h]`` and of one judge the verdict ``OUTCOMES[g]``. There are 4**judges codes,
+        and one more for votes without a verdict.
+    unlabelled : ndarray of int64, shape (k, k, codes)
         ``unlabelled[a, b, g]`` comparisons have that verdict and no vote.
 
     Raises
@@ -156,7 +158,7 @@ class JudgedCounts:
 
     def __post_init__(self) -> None:
         k, outcomes = len(self.models), len(OUTCOMES)
-        codes = MIXED_CODES if self.mixed else outcomes**self.judges
+        codes = MIXED_CODES if self.mixed else outcomes**self.judges + self.has_silent
         for counts, shape in (
             (self.labelled, (k, k, outcomes, codes)),
             (self.unlabelled, (k, k, codes)),
@@ -165,6 +167,8 @@ class JudgedCounts:
                 raise ValueError(f"Counts of {k} models cannot have the shape {counts.shape}.")
         if not self.mixed and (self.unlabelled < 0).any():
             raise ValueError("Counts cannot be negative.")
+        if self.has_silent and self.unlabelled[..., -1].any():
+            raise ValueError("A comparison without a vote has a verdict.")
         # A model against itself has a winner by chance alone.
         apart = ~np.eye(k, dtype=np.bool_)
         object.__setattr__(self, "labelled", self.labelled * apart[..., None, None])
@@ -186,7 +190,12 @@ class JudgedCounts:
     def judges(self) -> int:
         """How many judges the verdicts are of, 3 at most."""
         codes = self.labelled.shape[-1] if self.labelled.ndim and not self.mixed else 0
-        return next((j for j in range(1, MOST_JUDGES + 1) if len(OUTCOMES) ** j >= codes), 1)
+        return next((j for j in range(1, MOST_JUDGES + 1) if len(OUTCOMES) ** j + 1 >= codes), 1)
+
+    @property
+    def has_silent(self) -> bool:
+        """Whether the last code is that of votes without a verdict."""
+        return not self.mixed and self.labelled.shape[-1] == len(OUTCOMES) ** self.judges + 1
 
     @property
     def mixed(self) -> bool:
@@ -195,15 +204,47 @@ class JudgedCounts:
 
     @property
     def spoken(self) -> FloatArray:
-        """Shape (codes,): 1 where the judge says anything, 0 where it abstained."""
-        spoken = np.ones(self.labelled.shape[-1])
+        """Shape (codes,): 1 where the judge says anything, 0 where it abstained or is silent."""
+        said = np.ones(self.labelled.shape[-1])
         if self.mixed:
-            spoken[ABSTAINED_CODE] = 0
-        return spoken
+            said[ABSTAINED_CODE] = 0
+        elif self.has_silent:
+            said[-1] = 0
+        return said
+
+    def with_silent(self, votes: IntArray) -> JudgedCounts:
+        """Return the counts with the votes that have no verdict, so that none is dropped.
+
+        Parameters
+        ----------
+        votes : ndarray of int64, shape (k, k, 4)
+            All votes, those with a verdict included.
+        """
+        silent: IntArray = votes - whole_counts(self.labelled.sum(3))
+        silent = silent * ~np.eye(len(self.models), dtype=np.bool_)[..., None]
+        if not silent.any():
+            return self
+        if self.mixed:  # as good as abstained
+            labelled = self.labelled.copy()
+            labelled[..., ABSTAINED_CODE] += silent
+            return JudgedCounts(self.models, labelled, self.unlabelled)
+        labelled = np.concatenate([self.labelled, silent[..., None]], axis=-1)
+        nobody = np.zeros_like(self.unlabelled[..., :1])
+        return JudgedCounts(self.models, labelled, np.concatenate([self.unlabelled, nobody], -1))
+
+    @property
+    def heard(self) -> JudgedCounts:
+        """The counts without the votes on which the judge says nothing."""
+        if not (self.mixed or self.has_silent):
+            return self
+        labelled, unlabelled = self.labelled * self.spoken, self.unlabelled
+        if self.has_silent:
+            labelled, unlabelled = self.labelled[..., :-1], unlabelled[..., :-1]
+        return JudgedCounts(self.models, labelled, unlabelled)
 
     @property
     def votes(self) -> PairCounts:
-        """The votes on comparisons that have a verdict too."""
+        """The votes, with a verdict or without."""
         return PairCounts(self.models, whole_counts(self.labelled.sum(3)))
 
     @property
@@ -216,12 +257,13 @@ class JudgedCounts:
         """All verdicts, with and without a vote; of several judges the first one's."""
         codes: IntArray = self.labelled.sum(2) + self.unlabelled
         others = len(OUTCOMES) ** (self.judges - 1)
+        codes = codes[..., : others * len(OUTCOMES)]
         first = codes.reshape(*codes.shape[:2], len(OUTCOMES), others).sum(3)
         return PairCounts(self.models, first)
 
     @property
     def with_both(self) -> JudgedCounts:
-        """The counts of the models that have a comparison with a vote and a verdict."""
+        """The counts of the models that have a vote here."""
         return self.of(self.votes.compared)
 
     def of(self, models: Sequence[str]) -> JudgedCounts:

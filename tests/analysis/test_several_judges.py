@@ -11,7 +11,7 @@ import pytest
 import coupled_arena as ca
 from coupled_arena.analysis.leaderboard.board_estimates import Method, read_estimates
 from coupled_arena.analysis.leaderboard.result import leaderboard
-from coupled_arena.core.choices import BoardSource, TieScore, Weighting
+from coupled_arena.core.choices import BoardSource, TieScore, Voters, Weighting
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.records import Prompt
 from coupled_arena.store.database import Store
@@ -20,7 +20,7 @@ from coupled_arena.views.addresses import BoardAddresses
 from coupled_arena.views.words.leaderboard import board_warnings, judge_words
 from tests.batches import at_once, judge
 from tests.boards import read_leaderboard
-from tests.stats.several_judges import by_pairs, score
+from tests.stats.several_judges import score
 from tests.store.conftest import make_battle, make_vote
 
 MODELS, JUDGES = "abc", ("x", "y")
@@ -73,59 +73,65 @@ def store(path):
         yield opened
 
 
-def in_both(drawn):
-    """Return (prompt, a, b, vote, verdicts) of votes, and (prompt, a, b, verdicts) of others."""
-    judged = [(n, *one) for n, one in enumerate(drawn) if None not in one[2]]
-    votes = [(n, *pair, h, tuple(g)) for n, pair, said, g in judged for h in said]
-    return votes, [(n, *pair, tuple(g)) for n, pair, said, g in judged if not said]
+def rows_of(drawn):
+    """Return (prompt, a, b, vote, verdicts or None) of votes, and (prompt, a, b, verdicts)."""
+    known = [(n, *pair, votes, g if None not in g else None) for n, (pair, votes, g) in drawn]
+    votes = [(n, a, b, h, g) for n, a, b, said, g in known for h in said]
+    return votes, [(n, a, b, g) for n, a, b, said, g in known if not said and g]
 
 
-def of_prompts(votes, alone, tuning):
-    """Return the covariance of the stratified mean by loops over prompts."""
-    sums = {}
-    for i, j in combinations(range(3), 2):
-        for rows, weight in ((votes, 1.0), (alone, -1.0)):
-            here = [row for row in rows if (row[1], row[2]) == (i, j)]
-            value = []
-            for row in here:
-                judged = [
-                    sum(
-                        t * score(g, role, half=False) for t, g in zip(tuning, row[-1], strict=True)
-                    )
-                    for role in range(2)
-                ]
-                vote = (
-                    [score(row[3], role, half=False) for role in range(2)] if weight > 0 else (0, 0)
-                )
-                value.append([v - g for v, g in zip(vote, judged, strict=True)])
-            value = np.array(value) - np.mean(value, axis=0)
-            prompts = len({row[0] for row in here})
-            value *= np.sqrt(prompts / (prompts - 1)) / len(here) / 2
-            for row, both in zip(here, value, strict=True):
-                total = sums.setdefault(row[0], np.zeros(3))
-                total[[i, j]] += both
-    return sum(np.outer(s, s) for s in sums.values())
+def by_loops(votes, alone):
+    """Return θ, covariance and λ of the stratified mean, prompt by prompt; ties as losses."""
+    pairs, gain, cost = [], np.zeros(2), np.zeros((2, 2))
+
+    def scores(said):
+        return [[score(g, role, half=False) for g in said] for role in range(2)]
+
+    for pair in combinations(range(3), 2):
+        here, others = ([row for row in rows if row[1:3] == pair] for rows in (votes, alone))
+        heard = [row for row in here if row[-1]]
+        h = np.array([[score(row[3], role, half=False) for role in range(2)] for row in here])
+        g, more = (np.array([scores(row[-1]) for row in rows]) for rows in (heard, others))
+        beside = h[[bool(row[-1]) for row in here]]
+        for role in range(2):
+            both = np.cov(np.column_stack([beside[:, role], g[:, role]]).T)
+            gain += both[0, 1:] / len(h)
+            cost += both[1:, 1:] / len(g) + np.cov(more[:, role].T) / len(more)
+        pairs.append((list(pair), (here, h), (heard, g), (others, more)))
+    tuning, theta, sums = np.linalg.solve(cost, gain), np.zeros(3), {}
+    for pair, of_votes, beside, without in pairs:
+        for (rows, values), weight in ((of_votes, None), (beside, -tuning), (without, tuning)):
+            values = values if weight is None else values @ weight
+            theta[pair] += values.mean(axis=0) / 2
+            prompts = len({row[0] for row in rows})
+            error = (values - values.mean(axis=0)) * np.sqrt(prompts / (prompts - 1))
+            for row, both in zip(rows, error / len(rows) / 2, strict=True):
+                sums.setdefault(row[0], np.zeros(3))[pair] += both
+    return theta, sum(np.outer(s, s) for s in sums.values()), tuning
 
 
 @pytest.mark.slow
-def test_the_board_is_what_loops_over_prompts_make_of_battles_that_both_judged(drawn, store):
-    votes, alone = in_both(drawn)
+def test_the_board_is_what_loops_over_prompts_make_of_votes_and_verdicts(drawn, store):
+    """Votes count where one of both judges is silent; verdicts there do not."""
+    votes, alone = rows_of(enumerate(drawn))
     assert len(alone) < sum(not said for _, said, _ in drawn)  # some only one has judged
-    rows = [row[1:] for row in votes], [row[1:] for row in alone]
-    theta, _, tuning = by_pairs(*rows, 3, 2)
-    found = read_estimates(store, TOGETHER)
+    assert sum(row[-1] is None for row in votes) > 50
+    theta, covariance, tuning = by_loops(votes, alone)
+    method = Method(ties=TieScore.LOSS, voters=Voters.THESE)
+    found = read_estimates(store, TOGETHER, method)
     together = found.by_source[BoardSource.PPR]
     assert (together.human, together.judge_only) == (len(votes), len(alone))
-    assert together.judge_weights == pytest.approx(tuning, abs=1e-10)
+    assert together.judge_weights == pytest.approx(tuning, abs=1e-12)
     assert (np.array(tuning) > 0.05).all()
-    assert together.theta == pytest.approx(theta, abs=1e-10)
-    assert together.covariance == pytest.approx(of_prompts(votes, alone, tuning), abs=1e-10)
+    assert together.theta == pytest.approx(theta, abs=1e-12)
+    assert together.covariance == pytest.approx(covariance, abs=1e-12)
     assert together.clusters == len({row[0] for row in votes})
-    everyone = read_estimates(store).by_source[BoardSource.HUMAN]
+    assert found.unjudged == sum(row[-1] is None for row in votes)
+    everyone = read_estimates(store, method=method).by_source[BoardSource.HUMAN]
     assert found.by_source[BoardSource.HUMAN].theta == pytest.approx(everyone.theta, abs=0)
     assert BoardSource.JUDGE not in found.by_source
-    twice = read_estimates(store, Selection(judge="y", more_judges=("x",)))
-    assert twice.by_source[BoardSource.PPR].judge_weights == pytest.approx(tuning[::-1], abs=1e-10)
+    twice = read_estimates(store, Selection(judge="y", more_judges=("x",)), method)
+    assert twice.by_source[BoardSource.PPR].judge_weights == pytest.approx(tuning[::-1], abs=1e-12)
 
 
 @pytest.mark.parametrize("weighting", list(Weighting))
@@ -145,17 +151,17 @@ def test_what_is_said_of_several_judges(drawn, store):
     x, y = board.estimate.judge_weights
     said = judge_words(board)
     assert "With these judges a model keeps" in said
-    assert "They save no votes here." in said
+    assert "To be as certain without them" in said
     assert f"x <b>{x:.2f}</b>, y <b>{y:.2f}</b>, together <b>λ = {x + y:.2f}</b>" in said
     votes = sum(len(said) for _, said, _ in drawn)
-    others = votes - len(in_both(drawn)[0])
-    warning = "{} of {} votes do not count here: verdicts of {} are missing."
+    others = sum(row[-1] is None for row in rows_of(enumerate(drawn))[0])
+    warning = "{} of {} votes have no verdict of {}: they count as they are."
     assert warning.format(others, votes, "x and y") in board_warnings(board)
     alone = read_leaderboard(store, Selection(judge="x"))
     others = sum(len(said) for _, said, (of_x, _) in drawn if of_x is None)
     assert warning.format(others, votes, "x") in board_warnings(alone)
     people = leaderboard(board.estimates, source=BoardSource.HUMAN)
-    assert not any("do not count here" in said for said in board_warnings(people))
+    assert not any("have no verdict" in said for said in board_warnings(people))
     row = board.standings[0]
     to, alone = BoardAddresses(board), BoardAddresses(read_leaderboard(store, Selection(judge="x")))
     assert to.standing(row, "judge_verdicts") is None
@@ -173,7 +179,8 @@ def test_judges_without_a_battle_in_common(store):
             other.cast(make_vote(battle, 1, 2))
             judge(other, name, battle, 0, 1, "first")
         board = read_leaderboard(other, TOGETHER)
-    assert board.estimate is None
+    assert board.source is BoardSource.HUMAN
+    assert board.estimate.human == 2
     assert "x and y have no verdicts on one battle here that this board could use." in (
         board_warnings(board)
     )

@@ -155,7 +155,7 @@ def test_several_judges_say_what_the_first_one_says(drawn):
 
 @pytest.mark.parametrize(
     ("labelled", "unlabelled"),
-    [((4, 16), 4), ((4, 4), 16), ((4, 256), 256), ((4, 5), 5), ((3, 16), 16)],
+    [((4, 16), 4), ((4, 4), 16), ((4, 256), 256), ((4, 6), 6), ((3, 16), 16)],
 )
 def test_counts_of_no_number_of_judges(labelled, unlabelled):
     with pytest.raises(ValueError, match="cannot have the shape"):

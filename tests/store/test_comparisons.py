@@ -257,7 +257,10 @@ def test_sums_over_prompts_by_mixtures(world, score, flips):
     cells = InfluenceCells(a, b, *values.reshape(-1, 2).T, human=human - 1, verdict=code)
     added = defaultdict(lambda: np.zeros(5))
     for battle, one, other, _, human, verdict in world.rows("gpt"):
-        mixture = weights(world, battle, one, other, verdict, score, flips) if verdict else {}
+        # Where the judge is silent, a vote counts as if it had abstained.
+        mixture = {7: 1.0} if human else {}
+        if verdict:
+            mixture = weights(world, battle, one, other, verdict, score, flips)
         i, j, vote = (
             models.index(one),
             models.index(other),
@@ -272,7 +275,7 @@ def test_sums_over_prompts_by_mixtures(world, score, flips):
         prompts = clusters.pair_prompts(cursor, selection, models)
         plain = clusters.pair_prompts(cursor, selection.plain, models)
     assert gram == pytest.approx(sum(np.outer(s, s) for s in added.values()), abs=1e-10)
-    assert (prompts.labelled == plain.labelled).all()
+    assert (prompts.labelled <= plain.labelled).all()
     assert (prompts.alone <= plain.alone).all()
 
 
@@ -401,6 +404,48 @@ def test_the_table_is_what_the_view_says(world):
         ).fetchall()
     assert sorted(kept, key=str) == sorted(fresh, key=str)
     assert sorted(noted) == sorted(counted)
+
+
+@pytest.mark.parametrize("name", ["gpt", BOTH])
+def test_sums_over_all_votes_judged_or_not(world, name):
+    """With one more code, votes that no judge has judged are found, each once."""
+    models, silent = ("b", "a", "d", "e", "c"), 4 ** len(of_judges(name).judges)
+    values = world.rng.normal(size=(5, 5, 5, silent + 1, 2))
+    a, b, human, code = (axis.ravel() for axis in np.indices(values.shape[:4]))
+    cells = InfluenceCells(a, b, *values.reshape(-1, 2).T, human=human - 1, verdict=code)
+    added, voted, unjudged = defaultdict(lambda: np.zeros(5)), defaultdict(float), 0
+    for battle, one, other, vote, human, verdict in world.rows(name):
+        if not (human or verdict):
+            continue
+        i, j = models.index(one), models.index(other)
+        said = silent if verdict is None else code_of(verdict)
+        added[world.key(battle)][[i, j]] += values[i, j, code_of(human) + 1 if human else 0, said]
+        unjudged += verdict is None
+        if human:
+            voted[vote.voter] += 1
+    with world.store.cursor() as cursor:
+        gram = clusters.cluster_gram(cursor, of_judges(name), models, cells)
+        counted = clusters.VoterCounts(cells, clusters.number_voters(cursor))
+        for block in clusters.blocks(cursor, of_judges(name), models, cells, voters=True):
+            counted.add(block)
+        found = comparisons.count(cursor, of_judges(name))
+    assert unjudged > 20
+    assert found.votes.sum() - found.labelled.sum() == unjudged
+    assert gram.sum == pytest.approx(sum(np.outer(s, s) for s in added.values()), rel=1e-9)
+    assert sorted(counted.by_voter.sum(axis=1)) == sorted(voted.values())
+
+
+def test_a_judge_of_one_of_two_answers_of_a_model(store, new_battle, new_vote):
+    """Votes on the other answer have no verdict, also where pairs have the same names."""
+    battle = new_battle("a", "a", "b", prompts=(Prompt("Why?"),), replies=())
+    store.add_battle(battle)
+    store.cast(new_vote(battle, 1, 1, 2))
+    judge(store, "x", battle, 0, 2, "first")
+    a, b, human, code = (axis.ravel() for axis in np.indices((2, 2, 4, 5)))
+    cells = InfluenceCells(a, b, *np.ones((2, len(a))), human=human, verdict=code)
+    with store.cursor() as cursor:
+        (block,) = clusters.blocks(cursor, Selection("x"), ("a", "b"), cells)
+    assert sorted(code[block.cell].tolist()) == [0, 4]
 
 
 def test_judges_of_a_model_that_answered_twice(store, new_battle, new_vote):

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from coupled_arena.analysis.leaderboard.clusters import (
+    InClusters,
     compare_board_modes,
     in_clusters,
     judged_counts,
@@ -26,6 +27,7 @@ from coupled_arena.stats.ranking.estimates import Estimate, estimate, estimate_f
 from coupled_arena.stats.ranking.rank_sets import DRAWS, LIVE_DRAWS, Separation
 from coupled_arena.stats.ranking.sides import Sides
 from coupled_arena.stats.ranking.strata import MINIMUM_PER_PAIR, PairPrompts
+from coupled_arena.stats.ranking.verdict_shift import ShiftTest, verdict_shift, without_verdicts
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import clusters, comparisons
 from coupled_arena.store.queries.battle_conditions import visible_models
@@ -85,6 +87,8 @@ class BoardEstimates:
         How many of all votes of the store do not count by default; which do all the same.
     sides : Sides or None
         What being shown first does, where people voted.
+    shift : ShiftTest or None
+        Whether verdicts alone differ from verdicts beside votes, where they could say anything.
     """
 
     selection: Selection
@@ -104,6 +108,7 @@ class BoardEstimates:
     excluded: Excluded = field(default_factory=lambda: Excluded(0, 0))
     counting: Counting = BY_DEFAULT
     sides: Sides | None = None
+    shift: ShiftTest | None = None
     _separations: dict[BoardSource, Separation] = field(
         default_factory=dict[BoardSource, Separation]
     )
@@ -118,6 +123,14 @@ class BoardEstimates:
     def asked(self) -> PairCounts:
         """Comparisons that a person decided."""
         return PairCounts(self.votes.models, self.votes.counts - self.identical.counts)
+
+    @property
+    def unjudged(self) -> int:
+        """Votes without a verdict of the selected judge, or without one of each; 0 without one."""
+        if not self.selection.judge:
+            return 0
+        judged = self.judged.votes.comparisons
+        return int((self.votes.comparisons.sum() - judged.sum()) // 2)
 
     @property
     def votes_saved(self) -> float | None:
@@ -169,18 +182,21 @@ def read_estimates(
         shared = method.covariance is Covariance.CORRECTED and clusters.clusters_overlap(cursor)
         used = in_force(method, votes)
         prompts = _prompts(cursor, selection, used, votes.models) if shared else {}
+        of_all = scored.with_silent(votes.counts)
         made = _estimates(votes, scored, (used, method), prompts, judge_alone=judge_alone)
+        shift = _shift(made, of_all, prompts)
         voted = not modes_by_judge and bool(votes.comparisons.any())
         modes = _modes(cursor, plain, counts, method, voted=voted, shared=shared)
         estimated = cursor, selection, made, votes
-        estimates, sides = in_clusters(*estimated, prompts=shared, voters=method.of_people)
+        found = in_clusters(*estimated, shift=shift, prompts=shared, voters=method.of_people)
         use, several = judge_use(cursor, selection), reworded(cursor, selection, compared=True)
         idle = visible_models(cursor, sorted({*stored.models} - {*counts.models}))
         left = excluded(cursor)
         cursor.execute("commit")
+    by_source, test = _tested(found)
     identical = PairCounts(counts.models, counts.votes[:, 1].sum(0))
     return BoardEstimates(
-        *(selection, method, votes, identical, judged, estimates, modes),
+        *(selection, method, votes, identical, judged, by_source, modes),
         mixed=_mixed(counts),
         left_out=counts.left_out,
         version=version,
@@ -190,7 +206,8 @@ def read_estimates(
         reworded=several,
         excluded=left,
         counting=store.counted,
-        sides=sides,
+        sides=found.sides,
+        shift=test,
     )
 
 
@@ -265,7 +282,7 @@ def _prompts(
     return {
         BoardSource.HUMAN: PairPrompts(models, found.votes, nobody),
         BoardSource.JUDGE: PairPrompts(models, found.verdicts, nobody),
-        BoardSource.PPR: PairPrompts(models, found.labelled, found.alone),
+        BoardSource.PPR: PairPrompts(models, found.votes, found.alone, found.labelled),
     }
 
 
@@ -291,13 +308,35 @@ def _estimates(
             )
     if judged.votes.comparisons.any():
         known = prompts.get(BoardSource.PPR)
-        estimates[BoardSource.PPR] = estimate(judged, *settings, known, method.ties)
+        of_all = judged.with_silent(votes.counts)
+        estimates[BoardSource.PPR] = estimate(of_all, *settings, known, method.ties)
     fell = method.weighting is not Weighting.COUNT and any(
         each.weighting is Weighting.COUNT for each in estimates.values()
     )
     if fell and others and others[0] != method:
         return _estimates(votes, judged, tuple(others), prompts, judge_alone=judge_alone)
     return estimates
+
+
+def _shift(
+    estimates: Mapping[BoardSource, Estimate],
+    counts: JudgedCounts,
+    prompts: Mapping[BoardSource, PairPrompts],
+) -> Estimate | None:
+    """Return what verdicts alone say otherwise; the published covariance never asks."""
+    powered = estimates.get(BoardSource.PPR)
+    if powered is None or powered.kind is Covariance.PUBLISHED:
+        return None
+    return verdict_shift(powered, counts, prompts.get(BoardSource.PPR))
+
+
+def _tested(found: InClusters) -> tuple[Mapping[BoardSource, Estimate], ShiftTest | None]:
+    """Return the estimates, without verdicts alone where these are on other comparisons."""
+    test, made = found.shift and ShiftTest.of(found.shift), found.by_source
+    if test is None or not test.different:
+        return made, test
+    powered, people = made[BoardSource.PPR], made[BoardSource.HUMAN]
+    return {**made, BoardSource.PPR: without_verdicts(powered, people)}, test
 
 
 def _mixed(counts: Counts) -> tuple[Mode, ...]:

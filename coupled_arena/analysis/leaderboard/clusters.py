@@ -7,7 +7,7 @@ store adds up what comparisons add to an error. This module knows no error level
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from scipy.sparse import csr_array
 from coupled_arena.core.choices import BoardSource
 from coupled_arena.core.records import Mode
 from coupled_arena.core.sql import Cursor
+from coupled_arena.core.verdicts import ABSTAINED_CODE
 from coupled_arena.stats.counts import OUTCOMES, FloatArray, IntArray, JudgedCounts, PairCounts
 from coupled_arena.stats.coupling.modes import ModeComparison, compare_modes
 from coupled_arena.stats.influence import Influence, PairProducts
@@ -23,12 +24,30 @@ from coupled_arena.stats.ranking.estimates import Estimate
 from coupled_arena.stats.ranking.sides import Sides, SideSums
 from coupled_arena.stats.ranking.voters import Kinds, Shares, VoterTable, of_people
 from coupled_arena.store.queries import clusters
-from coupled_arena.store.queries.clusters import InfluenceCells, blocks, number_voters
+from coupled_arena.store.queries.clusters import Block, InfluenceCells, blocks, number_voters
 from coupled_arena.store.queries.comparisons import Counts, Selection
 
 _MANY_PROMPTS = 1000
 """Prompts of every pair from which it is not worth a pass over the table to know which pair has
 how much of a variance: Student's t with so many degrees is .3 % off the normal law at 3.3."""
+
+
+@dataclass(frozen=True, eq=False)
+class InClusters:
+    """What a board says once it knows which comparisons depend on each other.
+
+    Attributes
+    ----------
+    by_source : mapping of BoardSource to Estimate
+    sides : Sides or None
+        The effect of being shown first.
+    shift : Estimate or None
+        What verdicts alone say otherwise than verdicts beside votes.
+    """
+
+    by_source: Mapping[BoardSource, Estimate]
+    sides: Sides | None
+    shift: Estimate | None
 
 
 def in_clusters(
@@ -37,15 +56,18 @@ def in_clusters(
     estimates: Mapping[BoardSource, Estimate],
     votes: PairCounts,
     *,
+    shift: Estimate | None,
     prompts: bool,
     voters: bool,
-) -> tuple[dict[BoardSource, Estimate], Sides | None]:
+) -> InClusters:
     """Return estimates that know which comparisons depend on each other, and the first slot's.
 
     Parameters
     ----------
     votes : PairCounts
         All that people's estimate is from.
+    shift : Estimate or None
+        From the counts of the prediction-powered one.
     prompts : bool
         Whether any share a prompt.
     voters : bool
@@ -55,56 +77,107 @@ def in_clusters(
     people = number_voters(cursor) if voters else 0
     found: dict[BoardSource, Estimate] = {}
     for source, plain in estimates.items():
-        of_board = sides if source is BoardSource.HUMAN else None
-        known = {"prompts": prompts, "people": people, "sides": of_board}
-        found[source], of_board = _clustered(cursor, selection, source, plain, **known)
-        sides = of_board or sides
-    return found, sides
-
-
-def _clustered(
-    cursor: Cursor,
-    selection: Selection,
-    source: BoardSource,
-    plain: Estimate,
-    *,
-    prompts: bool,
-    people: int,
-    sides: Sides | None,
-) -> tuple[Estimate, Sides | None]:
-    cells, k = _cells_of_board(source, plain), len(plain.models)
-    people = 0 if cells.human is None else people
-    if not prompts and not people:
-        return plain, sides
-    gram, pairs = clusters.Gram(cells, k), clusters.PairSums(cells, k)
-    many = plain.free.min(where=plain.free > 0, initial=np.inf) >= _MANY_PROMPTS
-    counted, spread = clusters.VoterCounts(cells, people), None
-    kinds, size = _kinds_of(cells, counted, k), plain.sizes
-    slot = None if sides is None else sides.influence[tuple(_keys(cells, counted))]
-    on_prompts = SideSums()
-    for block in blocks(cursor, selection, plain.models, cells, voters=people > 0):
-        if people:
-            counted.add(block)
-        if not prompts:
+        cells = _cells_of_board(source, plain)
+        voted = people if cells.human is not None else 0
+        if not prompts and not voted:
+            found[source] = plain
             continue
+        slot = sides if source is BoardSource.HUMAN else None
+        sums = [_Sums(plain, cells, prompts=prompts, people=voted, sides=slot)]
+        if source is BoardSource.PPR and shift is not None and prompts:
+            # Verdicts do not know who voted: those beside one person's votes share no taste.
+            at, heard = _cells_heard(plain, shift, cells)
+            sums.append(_Sums(shift, heard, prompts=prompts, people=0, sides=None, at=at))
+        for block in blocks(cursor, selection, plain.models, cells, voters=voted > 0):
+            for each in sums:
+                each.add(block)
+        found[source], sides = sums[0].estimate, sums[0].sides or sides
+        shift = sums[1].estimate if len(sums) > 1 else shift
+    return InClusters(found, sides, shift)
+
+
+class _Sums:
+    """What the comparisons behind an estimate add up to by prompt and by voter, block by block.
+
+    Parameters
+    ----------
+    plain : Estimate
+        As if no comparison depended on another.
+    cells : InfluenceCells
+    prompts, people
+        Whether any share a prompt; how many people voted, 0 where that does not matter.
+    sides : Sides or None
+        The first slot's effect, if it is to be added up as well.
+    at : ndarray of int64, optional
+        Which of the kinds in the blocks the cells are; by default all of them.
+    """
+
+    def __init__(
+        self,
+        plain: Estimate,
+        cells: InfluenceCells,
+        *,
+        prompts: bool,
+        people: int,
+        sides: Sides | None,
+        at: IntArray | None = None,
+    ) -> None:
+        k = len(plain.models)
+        self._plain, self._prompts, self._people, self._at = plain, prompts, people, at
+        self._gram, self._pairs = clusters.Gram(cells, k), clusters.PairSums(cells, k)
+        self._many = plain.free.min(where=plain.free > 0, initial=np.inf) >= _MANY_PROMPTS
+        self._counted = clusters.VoterCounts(cells, people)
+        self._kinds = _kinds_of(cells, self._counted, k)
+        self._spread: Shares | None = None
+        self._sides, self._on_prompts = sides, SideSums()
+        places = None if sides is None else tuple(_keys(cells, self._counted))
+        self._slot = None if sides is None else sides.influence[places]
+
+    def add(self, block: Block) -> None:
+        """Add the comparisons of a block."""
+        if self._at is not None:
+            block = block.of(self._at)
+        if self._people:
+            self._counted.add(block)
+        if not self._prompts:
+            return
         found = block.by_prompt
-        gram.add(found)
-        if slot is not None:
-            on_prompts += SideSums.of(found, slot)  # of people's votes all kinds have one
-        if many:
-            continue
-        pairs.add(found)
-        if people:
-            more = Shares.of(kinds.votes(csr_array(found[:, counted.kinds])), size)
-            spread = more if spread is None else spread + more
-    these = plain
-    if prompts:
-        products = None if many else PairProducts(pairs.squares, pairs.products)
-        these = plain.clustered(gram.sum, gram.clusters, products)
-    table = VoterTable(kinds, counted.by_voter, counted.repeated, size)
-    if sides is not None and slot is not None:
-        sides = _sides_of(sides, slot, table if people else None, on_prompts if prompts else None)
-    return of_people(these, plain, table, spread) if people else these, sides
+        self._gram.add(found)
+        if self._slot is not None:
+            self._on_prompts += SideSums.of(found, self._slot)  # of people all kinds have a vote
+        if self._many:
+            return
+        self._pairs.add(found)
+        if self._people:
+            votes = self._kinds.votes(csr_array(found[:, self._counted.kinds]))
+            more = Shares.of(votes, self._plain.sizes)
+            self._spread = more if self._spread is None else self._spread + more
+
+    @property
+    def estimate(self) -> Estimate:
+        """The estimate that knows of these clusters."""
+        these = self._plain
+        if self._prompts:
+            own, cross = self._pairs.squares, self._pairs.products
+            products = None if self._many else PairProducts(own, cross)
+            these = these.clustered(self._gram.sum, self._gram.clusters, products)
+        if not self._people:
+            return these
+        return of_people(these, self._plain, self._table, self._spread)
+
+    @property
+    def sides(self) -> Sides | None:
+        """The first slot's effect with them."""
+        if self._sides is None or self._slot is None:
+            return None
+        table = self._table if self._people else None
+        on_prompts = self._on_prompts if self._prompts else None
+        return _sides_of(self._sides, self._slot, table, on_prompts)
+
+    @property
+    def _table(self) -> VoterTable:
+        counted = self._counted
+        return VoterTable(self._kinds, counted.by_voter, counted.repeated, self._plain.sizes)
 
 
 def _sides_of(
@@ -257,6 +330,20 @@ def _cells_of_both(estimated: Estimate) -> InfluenceCells:
     own = np.stack([cells.first, cells.second], axis=-1)[voted]
     on_all[voted] = sparse.on_all(*places, own)
     return replace(cells, on_all=on_all)
+
+
+def _cells_heard(
+    plain: Estimate, shift: Estimate, cells: InfluenceCells
+) -> tuple[IntArray, InfluenceCells]:
+    """Return which kinds have a verdict, and what these add to the errors of the shift."""
+    assert cells.verdict is not None
+    silent = shift.influence.labelled.shape[3] - 1
+    has_silent = silent in (ABSTAINED_CODE, len(OUTCOMES) ** len(plain.judge_weights))
+    kept = (cells.verdict != silent) | (not has_silent)
+    of_shift = _cells_of(shift.influence)
+    columns = ("model_a", "model_b", "first", "second", "human", "verdict")
+    chosen = {name: getattr(of_shift, name)[kept] for name in columns}
+    return np.flatnonzero(kept), InfluenceCells(**chosen)
 
 
 def _cells_of(influence: Influence) -> InfluenceCells:

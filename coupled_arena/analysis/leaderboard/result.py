@@ -183,7 +183,7 @@ def leaderboard(
     Parameters
     ----------
     source : BoardSource, optional
-        By default prediction-powered where a judge is selected, else people's votes.
+        By default `default_source`.
     alpha : float
         Error level, between 0 and 1.
     scope : Scope
@@ -197,7 +197,7 @@ def leaderboard(
         A board of verdicts alone is asked for, of several judges or not as they are.
     """
     if source is None:
-        source = BoardSource.PPR if estimates.selection.judge else BoardSource.HUMAN
+        source = default_source(estimates)
     if source is BoardSource.JUDGE and estimates.selection.more_judges:
         raise ArenaError(_ONE_JUDGE)
     if source is BoardSource.JUDGE and estimates.selection != estimates.selection.plain:
@@ -223,6 +223,19 @@ def leaderboard(
         missing=() if source is BoardSource.JUDGE else missing_votes(named, votes),
         idle=(*(model for model in votes.models if model not in named), *estimates.idle),
     )
+
+
+def default_source(estimates: BoardEstimates) -> BoardSource:
+    """Return people's votes, or prediction-powered where a selected judge's verdicts add to them.
+
+    Without a vote it is prediction-powered as well, for there is nothing else to wait for.
+    """
+    if not estimates.selection.judge:
+        return BoardSource.HUMAN
+    powered = estimates.by_source.get(BoardSource.PPR)
+    if powered is not None and powered.power_tuning > 0:
+        return BoardSource.PPR
+    return BoardSource.HUMAN if BoardSource.HUMAN in estimates.by_source else BoardSource.PPR
 
 
 def _standings(

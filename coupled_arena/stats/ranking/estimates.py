@@ -4,13 +4,14 @@ Prediction-powered ranking [1]_ corrects many verdicts by few votes. With h and 
 that people and the judge prefer a model, and strata s that the settings choose,
 
 .. math:: \hat\theta_m = \sum_{s \ni m} v_s\,[\lambda \bar g_{N,s} + \bar h_{n,s}
-          - \lambda \bar g_{n,s}],
+          - \lambda \bar g_{m,s}],
 
-where n counts comparisons with a vote and a verdict, and N those with a verdict alone. Without a
-judge, λ = 0; several judges have a λ each (`judge_weights`). Everything here is a function of
-counts. The cell of a comparison determines its influence on the error of θ̂ (`Influence`), and the
-covariance is the Gram matrix of these sums. Where several votes share a prompt, uncertainty depends
-on the number of prompts and not of votes (`PairPrompts`).
+where n counts comparisons with a vote, m those of them that have a verdict too, and N those with a
+verdict alone. A judge may be silent on any votes, which count all the same. Without a judge, λ = 0;
+several judges have a λ each (`judge_weights`). Everything here is a function of counts. The cell of
+a comparison determines its influence on the error of θ̂ (`Influence`), and the covariance is the
+Gram matrix of these sums. Where several votes share a prompt, uncertainty depends on the number of
+prompts and not of votes (`PairPrompts`).
 
 The covariance printed in [1]_ divides by N² and n² where a model's mean has only N_m and n_m
 terms, so it is too small by about (2/k)² for k models: it is here as `Covariance.PUBLISHED`.
@@ -277,7 +278,7 @@ def _estimated(
     tuning, cells, strata = judges.tuning, judges.cells, judges.strata
     published, plain = kind is Covariance.PUBLISHED, np.ones(cells.n.shape[:2])
     how = weighting, tuning, sparse, (tie_scores(ties), judges.scores), counts.spoken
-    theta, influence = _weighted_mean(cells, strata, *how, published=published)
+    theta, influence = weighted_mean(cells, strata, *how, published=published)
     if sparse is not None:
         covariance, size = sparse.gram(influence, counts), sparse.size(strata.votes[..., 0])
         degrees = sparse.degrees_alone(strata.votes[..., 0])
@@ -342,7 +343,7 @@ def _weighting_in_force(
     return weighting, ()
 
 
-def _weighted_mean(
+def weighted_mean(
     cells: StratumCells,
     strata: Strata,
     weighting: Weighting,
@@ -351,7 +352,7 @@ def _weighted_mean(
     scores: tuple[FloatArray, FloatArray],
     spoken: FloatArray,
     *,
-    published: bool,
+    published: bool = False,
 ) -> tuple[FloatArray, Influence]:
     """Return win rates, and what comparisons add to the errors of their two models.
 
@@ -383,9 +384,8 @@ def _weighted_mean(
     elif weighting is not Weighting.COUNT:  # within strata, unbiased
         # A few votes may all agree: they are held against the fit, not against their own mean.
         taken = np.where(share == 1, 1.0, 0.0)
-        echoes = np.minimum(strata.votes, s.m)
         per_vote = per_vote * np.sqrt(unbiased(strata.votes, taken))
-        per_echo = per_echo * np.sqrt(unbiased(echoes, taken))
+        per_echo = per_echo * np.sqrt(unbiased(strata.heard, taken))
         per_verdict = per_verdict * np.sqrt(unbiased(strata.alone, 1.0))
     total = theta.sum((1, 2))
     if sparse is not None:

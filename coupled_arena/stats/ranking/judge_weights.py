@@ -99,7 +99,8 @@ def verdict_scores(ties: TieScore, counts: JudgedCounts) -> FloatArray:
         mixtures = [tie_scores(ties)[:, [i, j]].mean(axis=1) for i, j in combinations(range(3), 2)]
         return np.column_stack([tie_scores(ties), *mixtures, np.zeros(2)])[None]
     digits = np.indices((len(OUTCOMES),) * counts.judges).reshape(counts.judges, -1)
-    return np.stack([tie_scores(ties)[:, digit] for digit in digits])
+    scores = np.stack([tie_scores(ties)[:, digit] for digit in digits])
+    return np.pad(scores, ((0, 0), (0, 0), (0, int(counts.has_silent))))  # what is not said
 
 
 def least_weights(gain: FloatArray, cost: FloatArray) -> FloatArray:

@@ -34,7 +34,7 @@ each pair, 95 % rank-sets covered .85: such variances are too small too often.""
 
 FEWEST_ALONE = 2
 """Verdicts alone, on as many prompts, that a pair needs before the judge has a say on it; and where
-the judge abstains on some votes, verdicts beside others."""
+the judge is silent on some votes, verdicts beside others."""
 
 
 _MEANS = {Weighting.COUNT: 0, Weighting.STRATIFIED: 1, Weighting.POSITION: 2}
@@ -44,9 +44,9 @@ _MEANS = {Weighting.COUNT: 0, Weighting.STRATIFIED: 1, Weighting.POSITION: 2}
 class StratumCells(NamedTuple):
     """Sums over the comparisons of a model with an opponent in a position, shape (k, k, 2).
 
-    Position 0 is being shown first. `n` comparisons have both labels; `h` is the sum of the
+    Position 0 is being shown first. `n` comparisons have a vote; `h` is the sum of the
     model's scores by people, `g` by the judge, `hg` of their products, `hh` and `gg` of their
-    squares. `m` of the n are those on which the judge did not abstain: of these alone are g, hg and
+    squares. On `m` of the n the judge says something: of these alone are g, hg and
     gg, and `hm`, the sum of people's scores. `N` have a verdict alone, with `G` and `GG`. A score
     is 1 where the model is preferred to the other, see `TieScore` for ties.
     """
@@ -112,18 +112,20 @@ def _by_position(first: IntArray | FloatArray, second: IntArray | FloatArray) ->
 class Strata(NamedTuple):
     """Sums over strata, repeated over the cells of each, and how many prompts they rest on.
 
-    `votes` and `alone` are the prompts of `sums.n` and `sums.N`, shape (k, k, 2), at most as many
-    as these; with count weighting a prompt counts once for each opponent.
+    `votes`, `alone` and `heard` are the prompts of `sums.n`, `sums.N` and `sums.m`, shape
+    (k, k, 2), at most as many as these; with count weighting a prompt counts once for each
+    opponent.
     """
 
     sums: StratumCells
     votes: FloatArray
     alone: FloatArray
+    heard: FloatArray
 
     @property
     def tuned(self) -> NDArray[np.bool_]:
         """Where the judge has a say, shape (k, k, 2)."""
-        both = (self.sums.m >= FEWEST_ALONE) | (self.sums.m == self.sums.n)
+        both = (self.heard >= FEWEST_ALONE) | (self.sums.m == self.sums.n)
         return both & (self.alone >= FEWEST_ALONE)
 
     @classmethod
@@ -131,14 +133,12 @@ class Strata(NamedTuple):
         """Add up cells; without prompts each comparison has one of its own."""
         sums = cells.pooled(weighting)
         if prompts is None:
-            return cls(sums, sums.n, sums.N)
-        votes, alone = (_by_position(x, x) for x in (prompts.votes, prompts.alone))
+            return cls(sums, sums.n, sums.N, sums.m)
+        found = [_by_position(x, x) for x in (prompts.votes, prompts.alone, prompts.judged)]
         if weighting is Weighting.COUNT:
-            votes, alone = (
-                np.broadcast_to(x[..., :1].sum(axis=1, keepdims=True), x.shape)
-                for x in (votes, alone)
-            )
-        return cls(sums, np.minimum(votes, sums.n), np.minimum(alone, sums.N))
+            found = [np.broadcast_to(x[..., :1].sum(axis=1, keepdims=True), x.shape) for x in found]
+        sizes = sums.n, sums.N, sums.m
+        return cls(sums, *(np.minimum(*both) for both in zip(found, sizes, strict=True)))
 
 
 def shortage(cells: StratumCells, prompts: PairPrompts | None, weighting: Weighting) -> str:
@@ -195,8 +195,41 @@ def degrees_by_pair(
             for x, most in ((prompts.votes, votes), (prompts.alone, alone))
         )
     if power_tuning:  # the verdicts alone have their part in the variance
-        votes = np.where(alone >= FEWEST_ALONE, np.minimum(votes, alone), votes)
+        tuned = alone >= FEWEST_ALONE
+        least = np.where(tuned, np.minimum(votes, alone), votes)
+        silent = tuned & (cells.m.sum(axis=2) < cells.n.sum(axis=2))
+        if silent.any():
+            some = _where_silent(cells, prompts, weighting, power_tuning, (votes, alone))
+            least = np.where(silent, some, least)
+        votes = least
     return np.maximum(votes - _MEANS[weighting], 0.0)
+
+
+def _where_silent(
+    cells: StratumCells,
+    prompts: PairPrompts | None,
+    weighting: Weighting,
+    power_tuning: float,
+    sizes: tuple[FloatArray, FloatArray],
+) -> FloatArray:
+    """Return how many votes stand for the parts of a pair's variance where a judge is silent.
+
+    These are votes without a verdict, votes with one and verdicts alone. If all scores vary alike,
+    they have the variances below, and Satterthwaite's rule weighs their sizes. The least of these
+    would be too few: a judge that speaks on a tenth of the votes has a tenth of the weight.
+    """
+    n, m, others = (x.sum(axis=2) for x in (cells.n, cells.m, cells.N))
+    votes, alone = sizes
+    heard = m
+    if prompts is not None:
+        judged = prompts.judged
+        heard = np.minimum(m, judged + judged.T if weighting is Weighting.POSITION else judged)
+    tuning = np.where(heard >= FEWEST_ALONE, power_tuning, 0.0) ** 2
+    of_all = np.maximum(n, 1) ** 2
+    parts = (n - m) / of_all, m / of_all + tuning / np.maximum(m, 1), tuning / np.maximum(others, 1)
+    counted = np.minimum(n - m, votes), heard, alone
+    squares = sum(v**2 / np.maximum(size, 1) for v, size in zip(parts, counted, strict=True))
+    return np.minimum(sum(parts) ** 2 / np.where(squares > 0, squares, 1), votes)
 
 
 def unbiased(size: FloatArray, taken: FloatArray | float = 1.0) -> FloatArray:
@@ -281,23 +314,38 @@ class PairPrompts:
         presentation are kept apart, that with a shown first and that with b.
     alone : ndarray of int64, shape (k, k)
         Prompts with a comparison that has a verdict and no vote, likewise.
+    heard : ndarray of int64, shape (k, k), or None
+        Prompts with a comparison that has both; None: of all with a vote.
     """
 
     models: tuple[str, ...]
     votes: IntArray
     alone: IntArray
+    heard: IntArray | None = None
+
+    @property
+    def judged(self) -> IntArray:
+        """Prompts with a vote and a verdict, at most."""
+        return self.votes if self.heard is None else self.heard
+
+    @property
+    def of_verdicts(self) -> PairPrompts:
+        """The same of comparisons with a verdict alone, and with both."""
+        return PairPrompts(self.models, self.judged, self.alone)
 
     def of(self, models: Sequence[str]) -> PairPrompts:
         """Return the numbers of some of the models, in this order."""
         index = [self.models.index(model) for model in models]
         square = np.ix_(index, index)
-        return PairPrompts(tuple(models), self.votes[square], self.alone[square])
+        heard = None if self.heard is None else self.heard[square]
+        return PairPrompts(tuple(models), self.votes[square], self.alone[square], heard)
 
     @property
     def at_least(self) -> PairPrompts:
         """The least that there can be in a pair, where orders were kept apart."""
         votes, alone = (np.maximum(each, each.T) for each in (self.votes, self.alone))
-        return PairPrompts(self.models, votes, alone)
+        heard = None if self.heard is None else np.maximum(self.heard, self.heard.T)
+        return PairPrompts(self.models, votes, alone, heard)
 
 
 def few_prompts(prompts: PairPrompts, votes: FloatArray) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from coupled_arena.stats.intervals import check_alpha
 from coupled_arena.stats.ranking.estimates import Estimate, estimate, estimate_from_votes
 from coupled_arena.stats.ranking.rank_sets import LIVE_DRAWS, Separation, intervals
 from coupled_arena.stats.ranking.strata import PairPrompts
+from coupled_arena.stats.ranking.verdict_shift import ShiftTest, verdict_shift, without_verdicts
 from coupled_arena.stats.simulation.rank_set_runs import Ranking, binomial_error, rank_bounds
 from coupled_arena.stats.simulation.rankings import Rankings
 from coupled_arena.stats.simulation.truths import Campaign, SimulatedTruth
@@ -218,14 +219,36 @@ def estimate_drawn(
     weighting: Weighting = Weighting.STRATIFIED,
     covariance: Covariance = Covariance.CORRECTED,
     voters: Voters = Voters.LIKE,
+    *,
+    check: bool = True,
 ) -> Estimate:
-    """Estimate win rates from what a truth drew, by the votes alone or prediction-powered."""
+    """Estimate win rates from what a truth drew, by the votes alone or prediction-powered.
+
+    `check` is whether verdicts alone are used only if they are like those beside votes.
+    """
     if not isinstance(drawn, Rankings) or covariance is Covariance.PUBLISHED:
         counts = drawn.counts() if isinstance(drawn, Rankings) else drawn
-        return _of_counts(counts, ranking, weighting, covariance)
-    settings = weighting, covariance
-    prompts = drawn.prompts(by_order=weighting is Weighting.POSITION)
-    found = _of_counts(drawn.counts(), ranking, *settings, prompts)
+        prompts, rows = None, None
+    else:
+        counts, rows = drawn.counts(), drawn
+        prompts = drawn.prompts(by_order=weighting is Weighting.POSITION)
+    found = _of_counts(counts, ranking, weighting, covariance, prompts)
+    if ranking is Ranking.HUMAN:
+        return _in_clusters(found, rows, voters)
+    check &= covariance is Covariance.CORRECTED
+    shift = verdict_shift(found, counts, prompts) if check else None
+    if shift is not None:
+        test = ShiftTest.of(_in_clusters(shift, rows and rows.heard, Voters.THESE))
+        if test is not None and test.different:
+            people = _of_counts(counts, Ranking.HUMAN, weighting, covariance, prompts)
+            return without_verdicts(found, _in_clusters(people, rows, voters))
+    return _in_clusters(found, rows, voters)
+
+
+def _in_clusters(found: Estimate, drawn: Rankings | None, voters: Voters) -> Estimate:
+    """Return an estimate that knows of the clusters in what it was made from, if there are any."""
+    if drawn is None:
+        return found
     rows = drawn.of(found.models)
     gram = rows.gram(found.influence, found.sparse)
     products = rows.products(found.influence)

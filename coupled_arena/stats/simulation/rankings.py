@@ -17,6 +17,9 @@ from coupled_arena.stats.ranking.sparse_pairs import SparsePairs
 from coupled_arena.stats.ranking.strata import PairPrompts
 from coupled_arena.stats.ranking.voters import Kinds, Shares, VoterTable, of_people
 
+SILENT = len(OUTCOMES)
+"""The code of a verdict that was not given."""
+
 
 @dataclass(frozen=True, eq=False)
 class Rankings:
@@ -26,7 +29,8 @@ class Rankings:
     ----------
     models : tuple of str
     prompt, first, second, vote, verdict : ndarray of int64, shape (n,)
-        The cluster; the models shown first and second; codes as in `OUTCOMES`.
+        The cluster; the models shown first and second; codes as in `OUTCOMES`. A verdict may also
+        be `SILENT`, where there is a vote.
     shown : ndarray of bool, shape (n,)
         Whether the vote is known.
     voter : ndarray of int64, shape (n,), or None
@@ -55,6 +59,23 @@ class Rankings:
         vote = np.where(shown, vote, 0)
         return cls(counts.models, np.arange(len(shown)), first, second, vote, verdict, shown)
 
+    @property
+    def said(self) -> Rankings:
+        """Those with a vote, a verdict, or both."""
+        return self._at(self.shown | (self.verdict != SILENT))
+
+    @property
+    def heard(self) -> Rankings:
+        """Those with a verdict."""
+        return self._at(self.verdict != SILENT)
+
+    def _at(self, kept: NDArray[np.bool_]) -> Rankings:
+        if kept.all():
+            return self
+        names = ("prompt", "first", "second", "vote", "verdict", "shown")
+        rows = (getattr(self, name)[kept] for name in names)
+        return Rankings(self.models, *rows, None if self.voter is None else self.voter[kept])
+
     def of(self, models: Sequence[str]) -> Rankings:
         """Return the comparisons between some of the models, in this order."""
         place = np.full(len(self.models), -1)
@@ -74,8 +95,9 @@ class Rankings:
     def counts(self) -> JudgedCounts:
         """Return how many there are of each kind."""
         k, outcomes = len(self.models), len(OUTCOMES)
-        labelled = np.zeros((k, k, outcomes, outcomes), dtype=np.int64)
-        unlabelled = np.zeros((k, k, outcomes), dtype=np.int64)
+        codes = outcomes + bool((self.verdict == SILENT).any())
+        labelled = np.zeros((k, k, outcomes, codes), dtype=np.int64)
+        unlabelled = np.zeros((k, k, codes), dtype=np.int64)
         a, b, h, g = (x[self.shown] for x in (self.first, self.second, self.vote, self.verdict))
         np.add.at(labelled, (a, b, h, g), 1)
         a, b, g = (x[~self.shown] for x in (self.first, self.second, self.verdict))
@@ -160,8 +182,11 @@ class Rankings:
 
     def prompts(self, *, by_order: bool = False) -> PairPrompts:
         """Return on how many clusters each pair has comparisons, in each order if wanted."""
-        votes, alone = (self._clusters_of(at, by_order) for at in (self.shown, ~self.shown))
-        return PairPrompts(self.models, votes, alone)
+        votes, alone, heard = (
+            self._clusters_of(at, by_order)
+            for at in (self.shown, ~self.shown, self.shown & (self.verdict != SILENT))
+        )
+        return PairPrompts(self.models, votes, alone, heard)
 
     def _clusters_of(self, at: NDArray[np.bool_], by_order: bool) -> IntArray:
         first, second = self.first[at], self.second[at]
@@ -177,8 +202,10 @@ class Rankings:
 
     def _added(self, influence: Influence) -> FloatArray:
         """Return what each comparison adds to the errors of its two models, shape (n, 2)."""
-        known = influence.labelled[self.first, self.second, self.vote, self.verdict]
-        alone = influence.unlabelled[self.first, self.second, self.verdict]
+        # An estimate of votes alone knows no silence: there all verdicts are the same.
+        verdict = np.minimum(self.verdict, influence.labelled.shape[3] - 1)
+        known = influence.labelled[self.first, self.second, self.vote, verdict]
+        alone = influence.unlabelled[self.first, self.second, verdict]
         return np.where(self.shown[:, None], known, alone)
 
 

@@ -23,7 +23,7 @@ from scipy.special import expit
 from coupled_arena.core.choices import Design
 from coupled_arena.core.verdicts import MOST_JUDGES
 from coupled_arena.stats.counts import OUTCOMES, FloatArray, IntArray, JudgedCounts
-from coupled_arena.stats.simulation.rankings import Rankings
+from coupled_arena.stats.simulation.rankings import SILENT, Rankings
 
 _FIRST, _SECOND, _TIE = range(3)  # of OUTCOMES
 _SAME = 1e-9  # win rates as near as this are equal: the error of `SimulatedTruth.theta` is smaller
@@ -62,6 +62,11 @@ class SimulatedTruth:
     more_judges : tuple of float
         The quality of further judges, as `judge_quality`. Given the vote they judge apart from one
         another; not in the clustered designs.
+    silent : float
+        Probability that the judge says nothing where the last one in `strengths` loses by a vote,
+        whether it is cast or not; not in the clustered designs.
+    alone_shift : float
+        What the last one gains in log-odds where nobody votes; likewise.
 
     Raises
     ------
@@ -80,13 +85,15 @@ class SimulatedTruth:
     prompt_effect: float = 1.0
     voters: int = 10
     more_judges: tuple[float, ...] = ()
+    silent: float = 0.0
+    alone_shift: float = 0.0
 
     def __post_init__(self) -> None:
         if len(self.strengths) < 2:
             raise ValueError("There must be two models at least.")
         if self.human < 1 or self.judge_only < 0:
             raise ValueError("There must be a human comparison, and no negative number of others.")
-        for name in ("ties", "judge_quality", "toward_first", "toward_last"):
+        for name in ("ties", "judge_quality", "toward_first", "toward_last", "silent"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"{name} is a probability, not {getattr(self, name)}.")
         if len(self.more_judges) >= MOST_JUDGES:
@@ -95,6 +102,8 @@ class SimulatedTruth:
             raise ValueError(f"Qualities of judges are probabilities, not {self.more_judges}.")
         if self.more_judges and self.design in (Design.CLUSTERED, Design.VOTERS):
             raise ValueError(f"The {self.design} design has one judge.")
+        if (self.silent or self.alone_shift) and self.design in (Design.CLUSTERED, Design.VOTERS):
+            raise ValueError(f"The judge of the {self.design} design is never silent, nor shifted.")
         if self.ties == 1:
             raise ValueError("Where all comparisons are ties there is nothing to rank.")
         if self.prompt_effect < 0:
@@ -131,9 +140,20 @@ class SimulatedTruth:
             return _draw_rankings(self, rng)
         if self.design is Design.VOTERS:
             return _draw_battles(self, rng)
-        labelled = self.compare(rng, self._sizes(rng, self.human))
-        alone = self.compare(rng, self._sizes(rng, self.judge_only))
-        return JudgedCounts(self.models, labelled, alone.sum(2))
+        known = self.compare(rng, self._sizes(rng, self.human))
+        elsewhere = replace(self, strengths=_shifted(self.strengths, self.alone_shift))
+        alone = elsewhere.compare(rng, self._sizes(rng, self.judge_only))
+        labelled, unlabelled = (each - self._unsaid(rng, each) for each in (known, alone))
+        counts = JudgedCounts(self.models, labelled, unlabelled.sum(2))
+        return counts.with_silent(known.sum(3))
+
+    def _unsaid(self, rng: np.random.Generator, counts: IntArray) -> IntArray:
+        """Return how many of some comparisons the judge says nothing on."""
+        unsaid = np.zeros_like(counts)
+        if self.silent:
+            for lost in ((slice(None), -1, _FIRST), (-1, slice(None), _SECOND)):
+                unsaid[lost] = rng.binomial(counts[lost], self.silent)
+        return unsaid
 
     def compare(self, rng: np.random.Generator, sizes: IntArray) -> IntArray:
         """Draw votes and verdicts that share no prompts, so many of each ordered pair.
@@ -196,6 +216,10 @@ class SimulatedTruth:
         share = weight[first] * weight[second]
         sizes[first, second] = rng.multinomial(n, share / share.sum())
         return sizes
+
+
+def _shifted(strengths: tuple[float, ...], shift: float) -> tuple[float, ...]:
+    return (*strengths[:-1], strengths[-1] + shift)
 
 
 def evenly(k: int, spread: float) -> tuple[float, ...]:
@@ -316,6 +340,8 @@ class Campaign:
     by_name : float
         Probability that the models of a comparison are shown in the order of their names; else
         they are in any order.
+    silent, alone_shift : float
+        As in `SimulatedTruth`.
     """
 
     strengths: tuple[float, ...]
@@ -330,6 +356,8 @@ class Campaign:
     ties: float = 0.3
     first_slot: float = 0.0
     by_name: float = 0.0
+    silent: float = 0.0
+    alone_shift: float = 0.0
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -367,15 +395,20 @@ class Campaign:
         first, second = np.where(turned, second, first), np.where(turned, first, second)
         of_prompt = rng.normal(0, self.prompt_effect, (int(prompt.max()) + 1, k))
         of_prompt += np.asarray(self.strengths)
+        shown, last = np.arange(n) < self.votes, k - 1
         gap = of_prompt[prompt, first] - of_prompt[prompt, second] + self.first_slot
+        gap += np.where(shown, 0, self.alone_shift) * (1.0 * (first == last) - (second == last))
         taste = rng.normal(0, self.taste, (self.voters, k))
         luck, tie = rng.random(n), rng.random(n) < self.ties
         vote = _outcome(gap + taste[voter, first] - taste[voter, second], luck, tie)
         repeated = _outcome(gap, luck, tie)
         own = say(rng, gap, self.ties)
         verdict = np.where(rng.random(n) < self.judge_quality, repeated, own)
-        shown = np.arange(n) < self.votes
-        return Rankings(self.models, prompt, first, second, vote, verdict, shown, voter)
+        if self.silent:
+            lost = ((first == last) & (vote == _SECOND)) | ((second == last) & (vote == _FIRST))
+            verdict = np.where(lost & (rng.random(n) < self.silent), SILENT, verdict)
+        rows = Rankings(self.models, prompt, first, second, vote, verdict, shown, voter)
+        return rows.said
 
 
 def _outcome(gap: FloatArray, luck: FloatArray, tie: NDArray[np.bool_]) -> IntArray:

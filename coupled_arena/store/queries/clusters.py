@@ -36,6 +36,7 @@ class InfluenceCells:
 
     All arrays have one length. A comparison is of the kind of a row if its columns agree; a
     column left None does not matter, but without `verdict` each vote counts once, judged or not.
+    With the code of silence among the verdicts it does, too: see `verdict_source`.
 
     Attributes
     ----------
@@ -88,6 +89,15 @@ class Block:
     weight: FloatArray
     voter: IntArray | None
     shape: tuple[int, int]
+
+    def of(self, kinds: IntArray) -> Block:
+        """Return the comparisons of some kinds, which are numbered anew."""
+        place = np.full(self.shape[1], -1)
+        place[kinds] = np.arange(len(kinds))
+        cell = place[self.cell]
+        at = cell >= 0
+        voter = None if self.voter is None else self.voter[at]
+        return Block(self.prompt[at], cell[at], self.weight[at], voter, (self.shape[0], len(kinds)))
 
     @property
     def by_prompt(self) -> csr_array:
@@ -162,6 +172,8 @@ def _matched(
     table: dict[str, Any] = {"model_a": cells.model_a, "model_b": cells.model_b, **keys}
     table["cell"] = np.arange(len(cells.first), dtype=np.int32)
     rows = "judge_no > 0" if "verdict" in keys else "judge_no = 0"
+    said = keys.get("verdict", np.zeros(0))
+    table_of_rows = verdicts.all_votes if (said == verdicts.silent).any() else verdicts.table
     also = "".join(f" and cells.{name} = {codes[name].replace(name, f'c.{name}')}" for name in keys)
     known = model_numbers(cursor, selection)
     where, values = condition_of(cursor, selection, known)
@@ -174,7 +186,7 @@ def _matched(
         f"""
         with chosen as {verdicts.once} (
             select *
-            from {verdicts.table}
+            from {table_of_rows}
             where {where} and {rows} and prompt_no >= $begin and prompt_no < $end
         ),
         cells as materialized (  -- else all pairs' kinds may meet each comparison
@@ -345,7 +357,8 @@ class Prompts:
     votes : ndarray of int64
         With a vote.
     labelled, alone, verdicts : ndarray of int64
-        With a verdict of the selected judge and a vote; with a verdict alone; with either.
+        With a verdict of the selected judge and a vote; with a verdict alone; with either. Where
+        it abstained, it gave none beside a vote.
     """
 
     votes: IntArray
@@ -418,7 +431,7 @@ def pair_prompts(
             select
                 prompt_no, {next(pair)} as low, {next(pair)} as high,
                 bool_or(judge_no = 0 and human is not null) as voted,
-                bool_or(judge_no > 0 and human is not null) as labelled,
+                bool_or(judge_no > 0 and human is not null and {verdicts.heard}) as labelled,
                 bool_or(judge_no > 0 and human is null) as alone
             from {verdicts.table}
             where {where} and model_a <> model_b and (judge_no > 0 or human is not null)

@@ -1,7 +1,8 @@
 """SQL of verdicts: of one judge, of several together, or with probabilities and abstentions.
 
 Several judges together act as one judge. A comparison counts as judged only where all of them have
-judged it. So comparisons with and without a vote come from the same kind of battles.
+judged it. So comparisons with and without a vote come from the same kind of battles. Votes without
+a verdict are rows of no judge, and where they are asked for, of this one with the code `silent`.
 
 A verdict with probabilities, or an abstention, is a mixture of the codes of
 `coupled_arena.core.verdicts.MIXED_CODES`: a row for each code, with its weight.
@@ -136,10 +137,44 @@ class VerdictSource:
 
     @property
     def verdict(self) -> str:
-        """SQL of the code of a verdict, -1 where there is none."""
+        """SQL of the code of a verdict, where there is none that of silence."""
         if len(self.numbers) < 2 and not self.mixed:
-            return "coalesce(enum_code(verdict)::tinyint, -1)"
-        return "coalesce(verdict, -1)"
+            return f"coalesce(enum_code(verdict)::tinyint, {self.silent})"
+        return f"coalesce(verdict, {self.silent})"
+
+    @property
+    def silent(self) -> int:
+        """The code of votes without a verdict: of mixtures, as if the judge had abstained."""
+        return ABSTAINED_CODE if self.mixed else self.codes
+
+    @property
+    def all_votes(self) -> str:
+        """SQL of the same rows, and the judge's on votes without a verdict."""
+        first = self.numbers[0]
+        code, weight = "", ""
+        if self.mixed:
+            code, weight = ", null::tinyint as verdict", ", 1.0::double as weight"
+        return f"""(
+            from {self.table}
+            union all by name
+            select * replace ({first}::smallint as judge_no{code}){weight}
+            from ({_unjudged(first) if len(self.numbers) < 2 else self._not_by_all})
+        )"""
+
+    @property
+    def _not_by_all(self) -> str:
+        """SQL of the votes that one of several judges has not judged."""
+        judged = " intersect ".join(f"({_judged_by(number)})" for number in self.numbers)
+        return f"""
+            select * replace (null::{self._whole} as verdict)
+            from comparisons as c anti join ({judged}) using (battle_no, model_a, model_b)
+            where c.judge_no = 0 and human is not null
+        """
+
+    @property
+    def heard(self) -> str:
+        """SQL: whether the judge of a row of it said anything."""
+        return f"verdict <> {ABSTAINED_CODE}" if self.mixed else "true"
 
     @property
     def number(self) -> str:
@@ -208,6 +243,34 @@ _MIXTURE = {
     5: f"4 * p_first * {_TIE}",
     6: f"4 * p_second * {_TIE}",
 }
+
+
+def _judged_by(number: int) -> str:
+    return f"select battle_no, model_a, model_b from comparisons where judge_no = {number}"
+
+
+def _unjudged(number: int) -> str:
+    """Return SQL of the votes that a judge has not judged.
+
+    Places of a battle tell its pairs apart, but where a model answered twice: there a judge may
+    have judged one answer of it, so that rows are counted.
+    """
+    same = "battle_no, prompt_no, mode, model_a, model_b, human, identical, voter"
+    voted = "from comparisons where judge_no = {} and human is not null and battle_no"
+    twice = "(select battle_no from battles where len(list_distinct(models)) < len(models))"
+    return f"""
+        select c.*
+        from (select * {voted.format(0)} not in {twice}) as c
+        anti join ({_judged_by(number)}) as judged using (battle_no, model_a, model_b)
+        union all by name
+        select {same}, category, language, null::outcome as verdict, 0::smallint as judge_no,
+            null::double as p_first, null::double as p_second, false as flipped
+        from (
+            select {same}, category, language {voted.format(0)} in {twice}
+            except all
+            select {same}, category, language {voted.format(number)} in {twice}
+        )
+    """
 
 
 def _verdict_of(number: int, place: int) -> str:

@@ -17,6 +17,7 @@ from coupled_arena.core.language import N_, _
 from coupled_arena.stats.coupling.modes import ModeComparison
 from coupled_arena.stats.ranking.bradley_terry import BradleyTerry, bradley_terry
 from coupled_arena.stats.ranking.fragility import Fragility
+from coupled_arena.stats.ranking.verdict_shift import DIFFERENT, ShiftTest
 from coupled_arena.views.markup import Cell, broken, joined, link, listed, table
 from coupled_arena.views.tables.style import style_answer, style_text
 from coupled_arena.views.tables.table import LEVEL, Address, Column, Table, plain, span, table_of
@@ -243,6 +244,8 @@ def board_answer(board: Leaderboard, found: BradleyTerry | None = None) -> dict[
         "lambdas": _weights(board),
         "human_comparisons": int(estimates.votes.comparisons.sum()) // 2,
         "judge_only_comparisons": int(estimates.judged.unlabelled.sum()),
+        "unjudged_votes": estimates.unjudged,
+        "judge_only_check": _check(estimates.shift),
         "left_out": estimates.left_out,
         **_left_out(estimates),
         "fragility": _fragility(board.fragility),
@@ -292,6 +295,13 @@ def _first_slot(board: Leaderboard) -> dict[str, Any] | None:
         "by_lot": sides.by_lot,
         "one_sided": [list(pair) for pair in sides.one_sided],
     }
+
+
+def _check(shift: ShiftTest | None) -> dict[str, Any] | None:
+    if shift is None:
+        return None
+    names = ("statistic", "contrasts", "degrees", "p", "model", "shift", "different")
+    return {**{name: getattr(shift, name) for name in names}, "level": DIFFERENT}
 
 
 def _fragility(found: Fragility | None) -> dict[str, Any] | None:

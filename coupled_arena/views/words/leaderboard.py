@@ -16,6 +16,7 @@ from coupled_arena.core.language import _, ngettext
 from coupled_arena.core.records import Mode
 from coupled_arena.stats.coupling.modes import ModeComparison
 from coupled_arena.stats.ranking.strata import MINIMUM_PER_PAIR
+from coupled_arena.stats.ranking.verdict_shift import ShiftTest
 from coupled_arena.views.markup import bold, joined, listed, paragraph
 from coupled_arena.views.words.audit import judge_use_words
 from coupled_arena.views.words.names import level, modes_named, named, rounded
@@ -23,6 +24,7 @@ from coupled_arena.views.words.votes import fragility_words, left_out_words, unc
 
 _MOST_FLIPS = 5  # that are named; the others are only counted
 _NO_TASTES = 0.95  # of the votes: what they are worth where tastes do not show
+_LEAST_P = 0.001  # below it, how small a probability is says nothing more
 _WISHES = 5  # pairs that are named as short of votes, likewise
 _BOLD = {"bold": Markup("<b>"), "end": Markup("</b>")}  # around what a translation has there
 
@@ -300,17 +302,42 @@ def _mixture(modes: tuple[Mode, ...]) -> Iterator[str]:
 
 
 def _not_judged(board: Leaderboard) -> Iterator[str]:
-    """Say of how many votes a judge takes the use."""
-    judged, judges = board.estimates.judged, board.estimates.selection.judges
-    votes = int(board.estimates.votes.comparisons.sum()) // 2
-    others = votes - int(judged.votes.comparisons.sum()) // 2
-    if board.source is BoardSource.PPR and others > 0:
+    """Say where verdicts are missing, where they add nothing, and where they are not used."""
+    estimates, judges = board.estimates, board.estimates.selection.judges
+    if not judges or board.source is BoardSource.JUDGE:
+        return
+    powered, shift = estimates.by_source.get(BoardSource.PPR), estimates.shift
+    if shift is not None and shift.different:
+        yield _other_comparisons(shift)
+    elif board.source is BoardSource.HUMAN:
+        if powered is None:
+            yield _unheard(judges)
+        elif not powered.power_tuning > 0:
+            text = _("Verdicts of {judges} add nothing here: this board counts votes alone.")
+            yield text.format(judges=named(judges))
+    elif others := estimates.unjudged:
         text = ngettext(
-            "{others:,} of {n:,} votes does not count here: verdicts of {judges} are missing.",
-            "{others:,} of {n:,} votes do not count here: verdicts of {judges} are missing.",
+            "{others:,} of {n:,} votes has no verdict of {judges}: it counts as it is.",
+            "{others:,} of {n:,} votes have no verdict of {judges}: they count as they are.",
             others,
         )
-        yield text.format(others=others, n=votes, judges=named(judges))
+        n = int(estimates.votes.comparisons.sum()) // 2
+        yield text.format(others=others, n=n, judges=named(judges))
+
+
+def _other_comparisons(shift: ShiftTest) -> str:
+    """Say that verdicts alone would not correct votes."""
+    text = _(
+        "Verdicts without a vote are on other comparisons than votes ({model} {shift:+.1%}, "
+        "p = {p}): this board does not use them."
+    )
+    if shift.p < _LEAST_P:
+        text = _(
+            "Verdicts without a vote are on other comparisons than votes ({model} {shift:+.1%}, "
+            "p < {p}): this board does not use them."
+        )
+    p = f"{max(shift.p, _LEAST_P):.1g}"
+    return text.format(model=shift.model, shift=shift.shift, p=p)
 
 
 def _wishes(missing: tuple[MissingVotes, ...]) -> Iterator[str]:

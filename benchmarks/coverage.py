@@ -5,11 +5,13 @@
     python -m benchmarks.coverage --campaigns [--repeats 1000] [--only WORD]
     python -m benchmarks.coverage --silent [--repeats 1000] [--only WORD]
 
+Each form takes `--ties loss`: a tie is a win for neither, as in the papers.
+
 Each setting is drawn again and again; what is counted is how often the 95 % rank-sets of all models
 together hold the true ranks, and each interval the true win rate, by votes alone and
 prediction-powered. What is below the nominal level by more than three binomial errors is marked.
 With --watch somebody looks after every 20 votes: how often are the rank-sets right at all looks?
-With --options: marginal rank-sets, by the model that is covered least, and ties as half a win.
+With --options: marginal rank-sets, by the model that is covered least.
 With --judges: several judges together, beside the best of them alone.
 With --campaigns: few people vote often, by tastes of their own. How often do rank-sets hold, for
 exactly these voters (as if nobody had a taste) and for people like these?
@@ -43,10 +45,9 @@ from coupled_arena.stats.simulation.watching import WatchPlan, watch
 LEVEL = 0.95
 EVERY = 20  # votes from look to look
 OPTIONS = {
-    "default": (Cutoff.MAX_T, Scope.JOINT, TieScore.LOSS),
-    "marginal": (Cutoff.MAX_T, Scope.MARGINAL, TieScore.LOSS),
-    "marginal step-down": (Cutoff.STEP_DOWN, Scope.MARGINAL, TieScore.LOSS),
-    "ties half": (Cutoff.MAX_T, Scope.JOINT, TieScore.HALF),
+    "default": (Cutoff.MAX_T, Scope.JOINT),
+    "marginal": (Cutoff.MAX_T, Scope.MARGINAL),
+    "marginal step-down": (Cutoff.STEP_DOWN, Scope.MARGINAL),
 }
 CAMPAIGN_DRAWS = 5000  # behind the cut-off: an error level of .05 is held within .003
 Setting = tuple[str, SimulatedTruth]
@@ -58,34 +59,36 @@ def main() -> None:
     parser.add_argument("--only", default="", help="settings whose name has this word")
     parser.add_argument("--watch", action="store_true", help="at all looks together")
     parser.add_argument("--votes", type=int, default=2000, help="of a board that is watched")
-    parser.add_argument("--options", action="store_true", help="marginal sets, ties as half a win")
+    parser.add_argument("--options", action="store_true", help="marginal sets")
     parser.add_argument("--judges", action="store_true", help="several together")
     parser.add_argument("--campaigns", action="store_true", help="few people who vote often")
     parser.add_argument("--silent", action="store_true", help="a judge is silent, or elsewhere")
+    parser.add_argument("--ties", type=TieScore, choices=list(TieScore), default=TieScore.HALF)
     given = parser.parse_args()
+    how = given.repeats, given.ties
     if given.silent:
         head("setting", "boards", "votes", "PPR, unchecked", "PPR", "verdicts not used", "variance")
         wanted = (one for one in silent_settings() if given.only in one[0])
-        lines = (checked(*one, given.repeats) for one in wanted)
+        lines = (checked(*one, *how) for one in wanted)
     elif given.campaigns:
         columns = "these voters", "people like these", "PPR", "size", "interval", "PPR"
         head("setting", "boards", *columns, "width, these", "width, like these")
         wanted = (one for one in campaigns() if given.only in one[0])
-        lines = (campaign(*one, given.repeats) for one in wanted)
+        lines = (campaign(*one, *how) for one in wanted)
     elif given.judges:
         head("setting", "judges", "max-t", "size", "intervals", "width")
-        lines = (judged(*one, given.repeats) for one in judged_settings() if given.only in one[0])
+        lines = (judged(*one, *how) for one in judged_settings() if given.only in one[0])
     elif given.options:
         head("setting", *(f"{name} {what}" for name in OPTIONS for what in ("covered", "size")))
-        lines = (optional(*one, given.repeats) for one in settings() if plain_votes(*one, given))
+        lines = (optional(*one, *how) for one in settings() if plain_votes(*one, given))
     elif given.watch:
         head("setting", "max-t, at the last", "max-t, at all", "any-time, at all", "first after")
         all_settings = watched_settings(given.votes)
-        lines = (watched(*one, given.repeats) for one in all_settings if given.only in one[0])
+        lines = (watched(*one, *how) for one in all_settings if given.only in one[0])
     else:
         columns = [f"{name} {who}" for name in ("max-t", "step-down") for who in ("votes", "PPR")]
         head("setting", *columns, "sizes", "intervals votes", "intervals PPR", "filled in")
-        lines = (covered(*one, given.repeats) for one in settings() if given.only in one[0])
+        lines = (covered(*one, *how) for one in settings() if given.only in one[0])
     for line in lines:
         print(line, flush=True)
 
@@ -199,9 +202,9 @@ def grown(
     return SimulatedTruth(evenly(k, spread), votes, judge_only, ties=0.3, **changes)  # type: ignore[arg-type]
 
 
-def covered(name: str, truth: SimulatedTruth, repeats: int) -> str:
+def covered(name: str, truth: SimulatedTruth, repeats: int, ties: TieScore) -> str:
     cutoffs = (Cutoff.MAX_T, Cutoff.STEP_DOWN)
-    result = simulate(SimulationPlan(truth, repeats, cutoffs=cutoffs), bar(name))
+    result = simulate(SimulationPlan(truth, repeats, cutoffs=cutoffs, ties=ties), bar(name))
     by = {(one.cutoff, one.ranking): one for one in result.rank_sets}
     found = [by[cutoff, who] for cutoff in cutoffs for who in (Ranking.HUMAN, Ranking.PPR)]
     shares = [marked(one.coverage, result.repeats) for one in found]
@@ -210,19 +213,19 @@ def covered(name: str, truth: SimulatedTruth, repeats: int) -> str:
     return row(name, *shares, sizes, *intervals(result), filled)
 
 
-def campaign(name: str, truth: Campaign, repeats: int) -> str:
+def campaign(name: str, truth: Campaign, repeats: int, ties: TieScore) -> str:
     """Return how rank-sets and intervals of a campaign fare."""
     whom = {
         "these": (Ranking.HUMAN, Voters.THESE),
         "like": (Ranking.HUMAN, Voters.LIKE),
         "powered": (Ranking.PPR, Voters.LIKE),
     }
-    (low, high), theta, alpha = truth.ranks, truth.theta, 1 - LEVEL
+    (low, high), theta, alpha = truth.ranks, truth.win_rates(ties), 1 - LEVEL
     held, inside, widths, sizes = ({name: [] for name in whom} for _ in range(4))
     for repeat in bar(name)(range(repeats)):
         drawn = truth.draw(np.random.default_rng([34, repeat]))
         for board, (ranking, voters) in whom.items():
-            made = estimate_drawn(drawn, ranking, voters=voters)
+            made = estimate_drawn(drawn, ranking, voters=voters, ties=ties)
             found = Separation(made, CAMPAIGN_DRAWS).rank_sets(alpha)
             ends = rank_intervals(made, alpha)
             held[board].append(((found.low <= low) & (high <= found.high)).all())
@@ -235,16 +238,16 @@ def campaign(name: str, truth: Campaign, repeats: int) -> str:
     return row(name, f"{repeats:,}", *shares, f"{np.mean(sizes['like']):.2f}", *covers, *wide)
 
 
-def checked(name: str, truth: SimulatedTruth | Campaign, repeats: int) -> str:
+def checked(name: str, truth: SimulatedTruth | Campaign, repeats: int, ties: TieScore) -> str:
     """Return how rank-sets fare by votes alone, and with verdicts, checked or not."""
     (low, high), alpha = truth.ranks, 1 - LEVEL
     held = {which: [] for which in ("votes", "unchecked", "PPR")}
     unused, variances = [], []
     for repeat in bar(name)(range(repeats)):
         drawn = truth.draw(np.random.default_rng([34, repeat]))
-        people = estimate_drawn(drawn, Ranking.HUMAN)
-        unchecked = estimate_drawn(drawn, Ranking.PPR, check=False)
-        powered = estimate_drawn(drawn, Ranking.PPR)
+        people = estimate_drawn(drawn, Ranking.HUMAN, ties=ties)
+        unchecked = estimate_drawn(drawn, Ranking.PPR, ties=ties, check=False)
+        powered = estimate_drawn(drawn, Ranking.PPR, ties=ties)
         for which, made in (("votes", people), ("unchecked", unchecked)):
             found = Separation(made, CAMPAIGN_DRAWS).rank_sets(alpha)
             held[which].append(((found.low <= low) & (high <= found.high)).all())
@@ -256,9 +259,10 @@ def checked(name: str, truth: SimulatedTruth | Campaign, repeats: int) -> str:
     return row(name, f"{repeats:,}", *shares, f"{np.mean(unused):.3f}", f"{np.mean(variances):.2f}")
 
 
-def judged(name: str, truth: SimulatedTruth, repeats: int) -> str:
+def judged(name: str, truth: SimulatedTruth, repeats: int, ties: TieScore) -> str:
     """Return how rank-sets and intervals of votes with all judges fare."""
-    result = simulate(SimulationPlan(truth, repeats, cutoffs=(Cutoff.MAX_T,)), bar(name))
+    plan = SimulationPlan(truth, repeats, cutoffs=(Cutoff.MAX_T,), ties=ties)
+    result = simulate(plan, bar(name))
     sets = next(one for one in result.rank_sets if one.ranking is Ranking.PPR)
     found = next(one for one in result.intervals if one.ranking is Ranking.PPR)
     held = marked(sets.coverage, result.repeats), f"{sets.size:.3f}"
@@ -271,17 +275,17 @@ def plain_votes(name: str, truth: SimulatedTruth, given: argparse.Namespace) -> 
     return given.only in name and truth.design is not Design.VOTERS
 
 
-def optional(name: str, truth: SimulatedTruth, repeats: int) -> str:
-    """Return how each option fares, prediction-powered; ties change no true rank."""
+def optional(name: str, truth: SimulatedTruth, repeats: int, ties: TieScore) -> str:
+    """Return how each option fares, prediction-powered."""
     low, high = truth.ranks
     held, sizes = {name: [] for name in OPTIONS}, {name: [] for name in OPTIONS}
     for repeat in bar(name)(range(repeats)):
         drawn = truth.draw(np.random.default_rng([16, repeat]))
         assert isinstance(drawn, JudgedCounts)
-        for option, (cutoff, scope, ties) in OPTIONS.items():
-            made = estimate(drawn, ties=ties)
-            if made.models != truth.models:  # a model without a vote may have any place
-                continue
+        made = estimate(drawn, ties=ties)
+        if made.models != truth.models:  # a model without a vote may have any place
+            continue
+        for option, (cutoff, scope) in OPTIONS.items():
             found = Separation(made, LIVE_DRAWS).rank_sets(1 - LEVEL, cutoff, scope)
             right = (found.low <= low) & (high <= found.high)
             held[option].append(right if scope is Scope.MARGINAL else [right.all()])
@@ -298,9 +302,9 @@ def intervals(result: Simulation) -> list[str]:
     return [marked(float(one.coverage.mean()), result.repeats) for one in result.intervals]
 
 
-def watched(name: str, truth: SimulatedTruth, repeats: int) -> str:
+def watched(name: str, truth: SimulatedTruth, repeats: int, ties: TieScore) -> str:
     cutoffs = (Cutoff.MAX_T, Cutoff.ANY_TIME)
-    plan = SimulationPlan(truth, repeats, cutoffs=cutoffs, draws=2000)
+    plan = SimulationPlan(truth, repeats, cutoffs=cutoffs, draws=2000, ties=ties)
     result = watch(WatchPlan(plan, EVERY), bar(name))
     who = Ranking.PPR if truth.judge_only else Ranking.HUMAN
     once, always = (

@@ -16,7 +16,15 @@ from coupled_arena.api.declared import Field, Level, analysis, refuse
 from coupled_arena.api.results import Result
 from coupled_arena.api.stores import ArenaStore
 from coupled_arena.core import choices
-from coupled_arena.core.choices import Covariance, Cutoff, Design, Pairing, Ties, Weighting
+from coupled_arena.core.choices import (
+    Covariance,
+    Cutoff,
+    Design,
+    Pairing,
+    Ties,
+    TieScore,
+    Weighting,
+)
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.language import N_
 from coupled_arena.core.process import Track
@@ -278,6 +286,7 @@ def simulate(
     covariance: options.Covariance = "corrected",
     weighting: options.Weighting = "stratified",
     cutoff: Annotated[choices.Cutoff | str | None, Doc("Cut-off; by default all.")] = None,
+    tie_score: options.TieScore = None,
     watch: Annotated[
         int | None,
         Ge(1),
@@ -321,13 +330,14 @@ def simulate(
         Covariance(covariance),
         Weighting(weighting),
         Cutoff(cutoff) if cutoff else None,
+        TieScore(tie_score) if tie_score else None,
         seed,
         progress,
     )
     if judge_noise:
         other = {"ties": ties, "spread": spread, "judge_quality": judge_quality, "watch": watch}
         other |= {"more_judges": more_judges, "toward_first": toward_first}
-        other |= {"toward_last": toward_last, "design": design}
+        other |= {"toward_last": toward_last, "design": design, "tie_score": tie_score}
         where = "with `judge_noise`, which draws its own truths"
         refuse(simulate, other, where, "other simulations")
         return how.noisy(models, judge_only, tuple(judge_noise))
@@ -361,6 +371,7 @@ class _Repeated:
     covariance: Covariance
     weighting: Weighting
     cutoff: Cutoff | None
+    ties: TieScore | None
     seed: int
     progress: Track
 
@@ -429,5 +440,6 @@ class _Repeated:
             cutoffs=(self.cutoff,) if self.cutoff else tuple(Cutoff),
             weighting=self.weighting,
             covariance=self.covariance,
+            ties=self.ties,
             seed=self.seed,
         )

@@ -299,8 +299,7 @@ class BoardSettings:
     @property
     def tie_score(self) -> TieScore:
         """Whether a tie is half a win; the published covariance is of ties that are none."""
-        published = self.covariance is Covariance.PUBLISHED
-        return self.ties or (TieScore.LOSS if published else TieScore.HALF)
+        return self.ties or TieScore.usual(self.covariance)
 
     @property
     def method(self) -> Method:

@@ -149,6 +149,11 @@ class TieScore(Choice):
     HALF = "half", N_("Half a win for both")
     LOSS = "loss", N_("A win for neither")  # the papers' win rate: the probability to be preferred
 
+    @classmethod
+    def usual(cls, covariance: Covariance) -> TieScore:
+        """Return what a tie counts for unless somebody says otherwise."""
+        return cls.LOSS if covariance is Covariance.PUBLISHED else cls.HALF
+
 
 class Ties(Choice):
     """What becomes of a comparison that people or the judge call a tie."""

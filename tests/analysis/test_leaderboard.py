@@ -280,13 +280,14 @@ def test_the_board_says_of_clusters_what_the_simulations_say(store, prompts, pai
 
 
 @pytest.mark.parametrize("prompts", [None, 12], ids=["a prompt each", "shared prompts"])
-def test_a_board_of_a_campaign_says_what_the_simulations_say(store, prompts):
+@pytest.mark.parametrize("ties", list(TieScore))
+def test_a_board_of_a_campaign_says_what_the_simulations_say(store, prompts, ties):
     truth = Campaign((0.4, 0.0, -0.4), 6, 120, prompts=prompts, prompt_effect=1.0, judge_only=40)
     drawn = truth.draw(np.random.default_rng(4))
     store_rankings(store, drawn)
-    found = read_estimates(store, Selection(judge="gpt"), Method(ties=TieScore.LOSS))
+    found = read_estimates(store, Selection(judge="gpt"), Method(ties=ties))
     for source, ranking in ((BoardSource.HUMAN, Ranking.HUMAN), (BoardSource.PPR, Ranking.PPR)):
-        expected, stored = estimate_drawn(drawn, ranking), found.by_source[source]
+        expected, stored = estimate_drawn(drawn, ranking, ties=ties), found.by_source[source]
         assert (stored.tastes.voters, stored.tastes.votes) == (6, 120)
         assert stored.tastes.worth == pytest.approx(expected.tastes.worth, rel=1e-9)
         assert stored.tastes.worth < 120

@@ -163,6 +163,7 @@ def test_simulate_with_judges_that_are_off(call):
         (["--human", ""], "--human needs a number"),
         (["--human", "60,120", "--watch", 20], "one number to --human"),
         (["--judge-noise", "0.1", "--ties", 0.3], "--ties is for other simulations"),
+        (["--judge-noise", "0.1", "--tie-score", "half"], "--tie-score is for other simulations"),
         (["--judge-noise", "0.1", "--watch", 20], "--watch is for other simulations"),
         (["--judge-noise", "2"], "between 0 and 1"),
         (["--judge-noise", "0.1", "--human", 8], "25 votes at least"),
@@ -181,12 +182,21 @@ def test_simulate_counts_coverage(call):
     answer = json.loads(out)
     assert code == 0
     assert answer["true_ranks"] == [[1, 3]] * 3
-    assert answer["theta"] == pytest.approx([0.4] * 3)
+    assert (answer["tie_score"], answer["theta"]) == ("half", pytest.approx([0.5] * 3))
     found = [(one["ranking"], one["cutoff"]) for one in answer["rank_sets"]]
     assert found == list(product(["human", "ppr"], Cutoff))
     assert all(0.5 < one["coverage"] <= 1 for one in answer["rank_sets"])
     assert [one["ranking"] for one in answer["intervals"]] == ["human", "ppr"]
     assert (answer["alpha"], answer["repeats"], answer["world"]["design"]) == (0.1, 20, "balanced")
+
+
+@pytest.mark.parametrize("options", [["--tie-score", "loss"], ["--covariance", "published"]])
+def test_simulate_with_ties_as_losses(call, options):
+    code, out, err = call("simulate", "--human", 120, "--repeats", 1, *options, "--json")
+    assert code == 0, err
+    answer = json.loads(out)
+    assert answer["tie_score"] == "loss"
+    assert np.mean(answer["theta"]) == pytest.approx(0.4)
 
 
 def test_simulate_several_judges(call):

@@ -246,7 +246,7 @@ def test_json_without_a_store(answer):
     drawn = ("simulate", "--repeats", "1", "--human", "100")
     check_keys("simulate json", [answer(*drawn)])
     shared = {"world", "theta", "true_ranks", "repeats", "alpha", "covariance", "weighting"}
-    shared |= {"seed"}
+    shared |= {"tie_score", "seed"}
     watched = answer(*drawn, "--watch", "50")
     assert shared < set(watched)
     own = {key: value for key, value in watched.items() if key not in shared}

@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from coupled_arena.core.choices import Cutoff, Voters
+from coupled_arena.core.choices import Cutoff, TieScore, Voters
 from coupled_arena.stats.ranking.rank_sets import Separation, intervals
 from coupled_arena.stats.simulation.coverage import estimate_drawn
 from coupled_arena.stats.simulation.rank_set_runs import Ranking
@@ -34,8 +34,9 @@ def crossed(seed=0, people=5, prompts=8, tastes=1.0):
     return Rankings(models, prompt, first, second, vote, np.full_like(vote, 2), shown, voter)
 
 
-def by_rows(drawn, cluster):
+def by_rows(drawn, cluster, ties):
     """Sum over clusters of u uᵀ, row by row, with G / (G - 1)."""
+    tie = 0.5 if ties is TieScore.HALF else 0.0
     rows = list(
         zip(*(x.tolist() for x in (cluster, drawn.first, drawn.second, drawn.vote)), strict=True)
     )
@@ -43,13 +44,14 @@ def by_rows(drawn, cluster):
     for _, a, b, vote in rows:
         n[a, b] = n.get((a, b), 0) + 1
         won = mean.setdefault((a, b), [0, 0])
-        if vote < 2:
-            won[vote] += 1
+        for side in range(2):
+            won[side] += tie if vote == 2 else vote == side
     sums = {}
     for one, a, b, vote in rows:
         u = sums.setdefault(one, np.zeros(K))
         for side, model in enumerate((a, b)):
-            u[model] += ((vote == side) - mean[a, b][side] / n[a, b]) / n[a, b] / (K - 1)
+            score = tie if vote == 2 else vote == side
+            u[model] += (score - mean[a, b][side] / n[a, b]) / n[a, b] / (K - 1)
     found = sum(np.outer(u, u) for u in sums.values())
     each = len({one for one, a, b, _ in rows if (a, b) == rows[0][1:3]})
     return found * each / (each - 1)
@@ -61,20 +63,21 @@ def positive(matrix):
     return (vectors * np.maximum(values, 0)) @ vectors.T
 
 
-def test_the_covariance_is_that_of_a_loop_over_rows():
+@pytest.mark.parametrize("ties", list(TieScore))
+def test_the_covariance_is_that_of_a_loop_over_rows(ties):
     drawn = crossed()
     both = drawn.voter * 1000 + drawn.prompt
     # Of one person on one prompt there are three votes, each on another pair.
-    plain = by_rows(drawn, np.arange(len(both)))
-    tastes = by_rows(drawn, drawn.voter) - by_rows(drawn, both)
-    prompts = by_rows(drawn, drawn.prompt) - plain
+    plain = by_rows(drawn, np.arange(len(both)), ties)
+    tastes = by_rows(drawn, drawn.voter, ties) - by_rows(drawn, both, ties)
+    prompts = by_rows(drawn, drawn.prompt, ties) - plain
     # Residuals have lost the mean of voters to those of prompts, and the other way round.
     voter, prompt = 1 / 5 - 1 / 40, 1 / 8 - 1 / 40
     whole = 1 - voter * prompt
     more = ((1 + voter) / whole - 1) * positive(prompts) + ((1 + prompt) / whole - 1) * positive(
         tastes
     )
-    found = estimate_drawn(drawn, Ranking.HUMAN)
+    found = estimate_drawn(drawn, Ranking.HUMAN, ties=ties)
     assert found.covariance == pytest.approx(plain + prompts + tastes + more, rel=1e-10)
     assert found.tastes.voters == found.clusters == 5
 
@@ -93,7 +96,7 @@ def test_variances_are_right_on_average_with_few_voters_and_prompts(truth):
     for repeat in range(repeats):
         made = estimate_drawn(truth.draw(np.random.default_rng([9, repeat])), Ranking.HUMAN)
         found.append(np.trace(made.covariance))
-        squares.append(((made.theta - truth.theta) ** 2).sum())
+        squares.append(((made.theta - truth.win_rates(TieScore.HALF)) ** 2).sum())
     error = np.hypot(np.std(found), np.std(squares)) / repeats**0.5
     assert abs(np.mean(found) - np.mean(squares)) < 3 * error
 
@@ -143,9 +146,10 @@ def test_where_each_pair_has_one_voter_each_voter_counts_as_one_vote():
     drawn = Campaign((0.0,) * 3, 3, 600).draw(np.random.default_rng(4))
     voter = np.minimum(drawn.first, drawn.second) + np.maximum(drawn.first, drawn.second)
     found = estimate_drawn(replace(drawn, voter=voter), Ranking.HUMAN)
-    rate = found.theta
+    loss = estimate_drawn(replace(drawn, voter=voter), Ranking.HUMAN, ties=TieScore.LOSS)
+    rate = loss.theta
     # Two opponents, of which each weighs a half and rests on one vote.
-    assert np.diag(found.covariance) == pytest.approx(rate * (1 - rate) / 2, rel=0.1)
+    assert np.diag(loss.covariance) == pytest.approx(rate * (1 - rate) / 2, rel=0.1)
     assert Separation(found, 2000).rank_sets().high.tolist() == [3, 3, 3]
 
 
@@ -160,7 +164,7 @@ def test_where_each_pair_has_one_voter_each_voter_counts_as_one_vote():
     ids=["two models", "shared prompts", "five models", "by Zipf"],
 )
 def test_rank_sets_hold_for_people_like_the_voters(truth, today):
-    repeats = 60
+    repeats, theta = 60, truth.win_rates(TieScore.HALF)
     held = {voters: [] for voters in Voters}
     inside = []
     for repeat in range(repeats):
@@ -172,7 +176,7 @@ def test_rank_sets_hold_for_people_like_the_voters(truth, today):
             low, high = intervals(made)
         made = estimate_drawn(drawn, Ranking.PPR)
         low, high = intervals(made)
-        inside.append(((low <= truth.theta) & (truth.theta <= high)).mean())
+        inside.append(((low <= theta) & (theta <= high)).mean())
     error = (0.95 * 0.05 / repeats) ** 0.5
     assert np.mean(held[Voters.LIKE]) > 0.95 - 3 * error
     assert np.mean(inside) > 0.95 - 3 * error

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest, multinomial, norm, studentized_range
 
-from coupled_arena.core.choices import Cutoff, Weighting
+from coupled_arena.core.choices import Cutoff, TieScore, Weighting
 from coupled_arena.stats.counts import JudgedCounts, PairCounts
 from coupled_arena.stats.ranking.estimates import estimate, estimate_from_votes
 from coupled_arena.stats.ranking.rank_sets import (
@@ -69,11 +69,13 @@ def test_one_object_serves_every_alpha_and_repeats_itself():
     assert values == [rank_sets(made, alpha).critical_value for alpha in (0.01, 0.05, 0.3)]
 
 
-@pytest.mark.parametrize("n", [1, 5, 6, 8, 9, 20, 40, 1000])
+@pytest.mark.parametrize("n", [1, 2, 5, 6, 8, 9, 20, 40, 1000])
 @pytest.mark.parametrize("alpha", [0.001, 0.05])
-def test_a_wholly_won_pair_is_separated_where_the_exact_test_says_so(n, alpha):
-    made = estimate_from_votes(PairCounts.from_rows([("A", "B", "first", n)]))
-    found = rank_sets(made, alpha, Cutoff.BONFERRONI)
+@pytest.mark.parametrize("cutoff", [Cutoff.MAX_T, Cutoff.STEP_DOWN, Cutoff.BONFERRONI])
+@pytest.mark.parametrize("ties", TieScore)
+def test_a_wholly_won_pair_is_separated_where_the_exact_test_says_so(n, alpha, cutoff, ties):
+    made = estimate_from_votes(PairCounts.from_rows([("A", "B", "first", n)]), ties=ties)
+    found = rank_sets(made, alpha, cutoff)
     surprising = binomtest(n, n).pvalue < alpha
     assert (found.low.tolist(), found.high.tolist()) == (
         ([1, 2], [1, 2]) if surprising else ([1, 1], [2, 2])
@@ -244,3 +246,17 @@ def test_standard_errors_match_the_spread_of_estimates():
     assert np.average(estimates, weights=chances) == pytest.approx(mean, abs=1e-12)
     assert chances @ (np.array(estimates) - mean) ** 2 == pytest.approx(truth, abs=1e-12)
     assert np.average(variances, weights=chances) == pytest.approx(truth, abs=1e-12)
+
+
+@pytest.mark.parametrize("tie", [0.0, 0.3, 0.6])
+@pytest.mark.parametrize("n", [3, 4, 6, 10, 20, 30])
+def test_intervals_of_two_models_hold_where_a_tie_is_half_a_win(n, tie):
+    """Exactly, over all outcomes of equal models; by the normal law .87 of four votes."""
+    law = multinomial.pmf(outcomes(n), n, [(1 - tie) / 2, (1 - tie) / 2, tie])
+    held = []
+    for wins, losses, ties in outcomes(n):
+        rows = [("A", "B", "first", wins), ("A", "B", "second", losses), ("A", "B", "tie", ties)]
+        made = estimate_from_votes(PairCounts.from_rows(rows), ties=TieScore.HALF)
+        low, high = intervals(made)
+        held.append(low[0] <= 0.5 <= high[0])
+    assert law @ held > 0.935

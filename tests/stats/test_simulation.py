@@ -8,7 +8,7 @@ from scipy.integrate import quad
 from scipy.special import expit
 from scipy.stats import norm
 
-from coupled_arena.core.choices import Covariance, Cutoff, Design, Weighting
+from coupled_arena.core.choices import Covariance, Cutoff, Design, TieScore, Weighting
 from coupled_arena.stats.counts import PairCounts
 from coupled_arena.stats.influence import PairProducts
 from coupled_arena.stats.ranking.estimates import estimate, estimate_from_votes
@@ -17,7 +17,7 @@ from coupled_arena.stats.ranking.strata import degrees_alone, degrees_of_freedom
 from coupled_arena.stats.simulation.coverage import SimulationPlan, simulate
 from coupled_arena.stats.simulation.rank_set_runs import Ranking
 from coupled_arena.stats.simulation.rankings import Rankings
-from coupled_arena.stats.simulation.truths import SimulatedTruth, evenly
+from coupled_arena.stats.simulation.truths import Campaign, SimulatedTruth, evenly
 
 PUBLISHED = {
     "covariance": Covariance.PUBLISHED,
@@ -31,6 +31,33 @@ def test_the_truth_of_two_models():
     truth = SimulatedTruth((np.log(3), 0.0), human=10, judge_only=0, ties=0.2)
     assert truth.theta == pytest.approx([0.6, 0.2])
     assert truth.ranks.tolist() == [[1, 2], [1, 2]]
+
+
+def test_the_truth_has_half_of_the_ties_where_they_count():
+    truth = SimulatedTruth((np.log(3), 0.0), human=10, judge_only=0, ties=0.2)
+    assert truth.win_rates(TieScore.HALF) == pytest.approx([0.7, 0.3])
+    assert truth.win_rates(TieScore.LOSS) == pytest.approx([0.6, 0.2])
+    tastes = Campaign(truth.strengths, 5, 100, ties=0.4)
+    assert tastes.win_rates(TieScore.HALF).mean() == pytest.approx(0.5)
+    assert tastes.win_rates(TieScore.LOSS) == pytest.approx(tastes.theta)
+
+
+@pytest.mark.parametrize("design", [Design.BALANCED, Design.VOTERS])
+@pytest.mark.parametrize("ties", list(TieScore))
+def test_estimates_are_of_the_tie_score_that_the_truth_has(design, ties):
+    """The wrong truth is .15 away: half of all ties."""
+    truth = SimulatedTruth(evenly(3, 1.0), 600, 600, ties=0.3, design=design)
+    result = simulate(SimulationPlan(truth, 20, cutoffs=(Cutoff.MAX_T,), ties=ties, draws=200))
+    for one in result.intervals:
+        assert one.bias == pytest.approx(np.zeros(3), abs=0.06)
+        assert one.coverage.mean() > 0.7
+
+
+def test_ties_are_half_a_win_unless_the_covariance_is_the_published_one():
+    plan = SimulationPlan(SimulatedTruth((0.0, 0.0), 10, 0), 1)
+    assert plan.tie_score is TieScore.HALF
+    assert replace(plan, covariance=Covariance.PUBLISHED).tie_score is TieScore.LOSS
+    assert replace(plan, ties=TieScore.LOSS).tie_score is TieScore.LOSS
 
 
 def test_equal_models_share_their_positions():
@@ -140,7 +167,7 @@ def test_too_few_votes_in_a_pair_are_reported():
 def test_a_model_without_any_vote_makes_no_trouble():
     truth = SimulatedTruth(evenly(8, 1.0), 3, 20, design=Design.RANDOM)
     result = simulate(SimulationPlan(truth, 5, cutoffs=(Cutoff.BONFERRONI,)))
-    assert any("Without a vote" in warning for warning in result.warnings)
+    assert any("have no vote" in warning for warning in result.warnings)
     assert all(one.size > 7 for one in result.rank_sets)
     assert all(np.isfinite(one.width) for one in result.intervals)
 

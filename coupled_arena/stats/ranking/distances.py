@@ -71,6 +71,10 @@ class Distances:
 
 def _guarded(estimate: Estimate) -> FloatArray:
     """Return the covariance with what few votes do not show of it: two wins of two have none."""
+    if _wholly_won(estimate):
+        # That of equal models without ties. With no variance the max-t cut-off would be 0, and
+        # two wins of two would separate.
+        return np.array([[1.0, -1.0], [-1.0, 1.0]]) / (4 * estimate.certain_size.min())
     if estimate.kind is Covariance.PUBLISHED or len(estimate.theta) <= 2:
         return estimate.covariance
     rate, size = np.clip(estimate.theta, 0, 1), estimate.size

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from coupled_arena.core.choices import Covariance, Cutoff, Voters, Weighting
+from coupled_arena.core.choices import Covariance, Cutoff, TieScore, Voters, Weighting
 from coupled_arena.core.process import Track
 from coupled_arena.stats.counts import FloatArray, IntArray, JudgedCounts
 from coupled_arena.stats.intervals import check_alpha
@@ -43,6 +43,8 @@ class SimulationPlan:
         As in `estimate`. The published covariance knows nothing of clusters.
     voters : Voters
         Whom a board of votes in a campaign speaks for.
+    ties : TieScore, optional
+        By default half a win, as on boards, and a loss with the published covariance.
     seed : int
         A repeat depends on the seed and its own number alone.
     draws : int
@@ -61,6 +63,7 @@ class SimulationPlan:
     weighting: Weighting = Weighting.STRATIFIED
     covariance: Covariance = Covariance.CORRECTED
     voters: Voters = Voters.LIKE
+    ties: TieScore | None = None
     seed: int = 0
     draws: int = LIVE_DRAWS
 
@@ -68,6 +71,16 @@ class SimulationPlan:
         check_alpha(self.alpha)
         if self.repeats < 1 or self.seed < 0:
             raise ValueError("There must be a repeat at least, and no negative seed.")
+
+    @property
+    def tie_score(self) -> TieScore:
+        """What a tie counts for."""
+        return self.ties or TieScore.usual(self.covariance)
+
+    @property
+    def win_rates(self) -> FloatArray:
+        """The true win rates, by the tie score, shape (k,)."""
+        return self.truth.win_rates(self.tie_score)
 
 
 @dataclass(frozen=True)
@@ -165,7 +178,7 @@ def simulate(plan: SimulationPlan, track: Track = iter) -> Simulation:
         repeats=len(outcomes),
         rank_sets=_rank_set_coverage(plan, bounds),
         intervals=tuple(
-            _interval_coverage(plan.truth, ranking, estimated[:, place])
+            _interval_coverage(plan.win_rates, ranking, estimated[:, place])
             for place, ranking in enumerate(RANKINGS)
         ),
         filled=sum(one.filled for one in outcomes),
@@ -191,7 +204,7 @@ class _Repeat:
 
 def _repeat(plan: SimulationPlan, repeat: int) -> _Repeat:
     drawn = plan.truth.draw(np.random.default_rng([plan.seed, repeat]))
-    settings = plan.weighting, plan.covariance, plan.voters
+    settings = plan.weighting, plan.covariance, plan.voters, plan.ties
     estimates = [estimate_drawn(drawn, ranking, *settings) for ranking in RANKINGS]
     return _Repeat(
         bounds=bounds_of(plan, estimates),
@@ -219,20 +232,23 @@ def estimate_drawn(
     weighting: Weighting = Weighting.STRATIFIED,
     covariance: Covariance = Covariance.CORRECTED,
     voters: Voters = Voters.LIKE,
+    ties: TieScore | None = None,
     *,
     check: bool = True,
 ) -> Estimate:
     """Estimate win rates from what a truth drew, by the votes alone or prediction-powered.
 
-    `check` is whether verdicts alone are used only if they are like those beside votes.
+    The options are those of `SimulationPlan`; `check` is whether verdicts alone are used only if
+    they are like those beside votes.
     """
+    settings = weighting, covariance, ties or TieScore.usual(covariance)
     if not isinstance(drawn, Rankings) or covariance is Covariance.PUBLISHED:
         counts = drawn.counts() if isinstance(drawn, Rankings) else drawn
         prompts, rows = None, None
     else:
         counts, rows = drawn.counts(), drawn
         prompts = drawn.prompts(by_order=weighting is Weighting.POSITION)
-    found = _of_counts(counts, ranking, weighting, covariance, prompts)
+    found = _of_counts(counts, ranking, *settings, prompts)
     if ranking is Ranking.HUMAN:
         return _in_clusters(found, rows, voters)
     check &= covariance is Covariance.CORRECTED
@@ -240,7 +256,7 @@ def estimate_drawn(
     if shift is not None:
         test = ShiftTest.of(_in_clusters(shift, rows and rows.heard, Voters.THESE))
         if test is not None and test.different:
-            people = _of_counts(counts, Ranking.HUMAN, weighting, covariance, prompts)
+            people = _of_counts(counts, Ranking.HUMAN, *settings, prompts)
             return without_verdicts(found, _in_clusters(people, rows, voters))
     return _in_clusters(found, rows, voters)
 
@@ -261,11 +277,12 @@ def _of_counts(
     ranking: Ranking,
     weighting: Weighting,
     kind: Covariance,
+    ties: TieScore,
     prompts: PairPrompts | None = None,
 ) -> Estimate:
     if ranking is Ranking.HUMAN:
-        return estimate_from_votes(counts.votes, weighting, kind, prompts)
-    return estimate(counts, weighting, kind, prompts)
+        return estimate_from_votes(counts.votes, weighting, kind, prompts, ties)
+    return estimate(counts, weighting, kind, prompts, ties)
 
 
 def _intervals(one: Estimate, plan: SimulationPlan) -> FloatArray:
@@ -295,10 +312,7 @@ def _rank_set_coverage(plan: SimulationPlan, bounds: IntArray) -> tuple[RankSetC
     )
 
 
-def _interval_coverage(
-    truth: SimulatedTruth | Campaign, ranking: Ranking, found: FloatArray
-) -> IntervalCoverage:
-    theta = truth.theta
+def _interval_coverage(theta: FloatArray, ranking: Ranking, found: FloatArray) -> IntervalCoverage:
     low, high = found[:, 1], found[:, 2]
     return IntervalCoverage(
         ranking=ranking,

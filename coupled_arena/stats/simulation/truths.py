@@ -20,7 +20,7 @@ from numpy.polynomial.hermite_e import hermegauss
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from coupled_arena.core.choices import Design
+from coupled_arena.core.choices import Design, TieScore
 from coupled_arena.core.verdicts import MOST_JUDGES
 from coupled_arena.stats.counts import OUTCOMES, FloatArray, IntArray, JudgedCounts
 from coupled_arena.stats.simulation.rankings import SILENT, Rankings
@@ -126,6 +126,10 @@ class SimulatedTruth:
         preferred = self._preferred()
         np.fill_diagonal(preferred, 0)
         return preferred.sum(1) / (len(preferred) - 1)
+
+    def win_rates(self, ties: TieScore) -> FloatArray:
+        """Return the true win rates, shape (k,): `theta`, and half of all ties where they count."""
+        return self.theta + (self.ties / 2 if ties is TieScore.HALF else 0.0)
 
     @property
     def ranks(self) -> IntArray:
@@ -368,6 +372,10 @@ class Campaign:
     def theta(self) -> FloatArray:
         """Probability to be preferred, for any voter and prompt, in both orders as often."""
         return self._alike.theta
+
+    def win_rates(self, ties: TieScore) -> FloatArray:
+        """Return the true win rates, as `SimulatedTruth.win_rates`."""
+        return self._alike.win_rates(ties)
 
     @property
     def ranks(self) -> IntArray:

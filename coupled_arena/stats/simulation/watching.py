@@ -193,7 +193,8 @@ def _spent(plan: WatchPlan, rng: np.random.Generator) -> Iterator[JudgedCounts]:
 
 def _chances(plan: WatchPlan, seen: JudgedCounts) -> NDArray[np.float64]:
     how = plan.simulation
-    found = estimate_drawn(seen, Ranking.HUMAN, how.weighting, how.covariance)
+    settings = how.weighting, how.covariance, how.voters, how.ties
+    found = estimate_drawn(seen, Ranking.HUMAN, *settings)
     rank_sets = Separation(found, how.draws).rank_sets(how.alpha, Cutoff.ANY_TIME)
     wanted = np.ones((len(seen.models),) * 2, dtype=np.bool_)  # of a model without votes all
     at = [seen.models.index(model) for model in found.models]
@@ -209,7 +210,7 @@ def _so_far(rows: Rankings, come: NDArray[np.int64], votes: int) -> Rankings:
 
 
 def _look(plan: SimulationPlan, seen: JudgedCounts | Rankings) -> NDArray[np.int64]:
-    settings = plan.weighting, plan.covariance
+    settings = plan.weighting, plan.covariance, plan.voters, plan.ties
     return bounds_of(plan, (estimate_drawn(seen, ranking, *settings) for ranking in RANKINGS))
 
 

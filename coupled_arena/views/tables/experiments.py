@@ -160,7 +160,7 @@ INTERVALS: tuple[Column[_Row], ...] = (
 
 def intervals(result: Simulation) -> Table[_Row]:
     """Return how often each model's interval contains its true win rate."""
-    theta = result.plan.truth.theta
+    theta = result.plan.win_rates
     rows = (
         {
             "ranking": one.ranking,
@@ -229,9 +229,9 @@ def simulation_settings(plan: SimulationPlan) -> dict[str, Any]:
     low, high = truth.ranks.tolist()
     return {
         "world": plain(asdict(truth)),
-        "theta": truth.theta.tolist(),
+        "theta": plan.win_rates.tolist(),
         "true_ranks": [list(pair) for pair in zip(low, high, strict=True)],
-        **_settings(plan, "alpha", "covariance", "weighting", "seed"),
+        **_settings(plan, "alpha", "covariance", "weighting", "tie_score", "seed"),
     }
 
 

@@ -32,7 +32,7 @@ _NO_VOTE = N_("There is no vote to undo here (any more).")
 def check_open(current: Round) -> None:
     """Raise VoteError where a round has a vote, whether or not it can be undone."""
     if current.state.reveal:
-        raise VoteError(_("You have voted on this, and the vote counts."))
+        raise VoteError(_("This battle is decided: nobody can vote on it any more."))
     if current.state.held:
         raise VoteError(_(UNDO_FIRST))
     if current.state.judging:

@@ -212,7 +212,7 @@ def read(option: Option, value: Any) -> Any:
         return value
     if texts:
         return tuple(dict.fromkeys(listed(value))) or None
-    return numbers(value, option.kind)
+    return numbers(value, option.kind, _dashed(option.name))
 
 
 def _argument(name: str, text: str) -> inspect.Parameter:
@@ -324,9 +324,10 @@ class Bar:
             raise ArenaError(f"Interrupted: the figures are of {done} of {wanted} repeats.")
 
 
-def numbers(text: str, kind: Callable[[str], Number]) -> tuple[Number, ...]:
-    """Read numbers that are separated by commas."""
+def numbers(text: str, kind: Callable[[str], Number], called: str) -> tuple[Number, ...]:
+    """Read numbers that are separated by commas, of what errors call so."""
     try:
         return tuple(kind(item) for item in listed(text))
     except ValueError:
-        raise ArenaError(f"{text!r} is not a list of numbers separated by commas.") from None
+        wanted = "a number, or several separated by commas"
+        raise ArenaError(f"{called} is {wanted}, not {text!r}.") from None

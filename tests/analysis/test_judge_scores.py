@@ -143,7 +143,7 @@ def test_the_board_says_what_it_left_out(path, store, drawn):
     estimates = read_estimates(store, found.analysis.estimates.selection)
     first, second = (said for said in board_warnings(leaderboard(estimates)) if "judge" in said)
     assert f"{told['abstained']} of " in first
-    assert f"abstains there: {told['votes']} votes count without it." in first
+    assert f"abstains there. {told['votes']} votes count without it." in first
     assert second.startswith(f"{told['without']} of ")
     assert second.endswith("count as 0 or 1.")
 

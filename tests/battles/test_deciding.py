@@ -97,11 +97,11 @@ def test_both_orders_are_stored_with_the_reveal_and_no_vote(arena, store, judgin
         (outcome,) = cursor.execute("select verdict from judgements").fetchall()
     assert outcome == ("tie",)
     for ranks in ([1, 2], [1, 1]):
-        with pytest.raises(VoteError, match="models are known"):
+        with pytest.raises(VoteError, match="is decided"):
             arena.vote("eve", round_id, ranks)
     with pytest.raises(PromptError, match="over"):
         arena.follow_up("eve", round_id, "and now")
-    with pytest.raises(VoteError, match="models are known"):
+    with pytest.raises(VoteError, match="is decided"):
         decisions.begin(current)
 
 

@@ -59,7 +59,9 @@ def test_whoever_waits_as_long_as_they_are_told_is_let_in(make, clock):
     assert casts(limits, "a", "x")
     clock.now += 20.5
     assert casts(limits, "a", "x")
-    with pytest.raises(LimitError, match=r"than 2 a minute .* one voter: press again in 40 s\.$"):
+    with pytest.raises(
+        LimitError, match=r"At most 2 votes a minute .* voter: press again in 40 s\.$"
+    ):
         limits.vote("a", "x").__enter__()
     assert casts(limits, "b", "x")
     clock.now += 39
@@ -84,9 +86,9 @@ def test_votes_and_questions_are_counted_apart(make):
     assert casts(limits, "a", "x")
     with limits.question("a", "x"):
         pass
-    with pytest.raises(LimitError, match="questions than 1 a minute are answered for one address"):
+    with pytest.raises(LimitError, match="At most 1 questions a minute from one address"):
         limits.question("b", "x").__enter__()
-    with pytest.raises(LimitError, match="questions than 1 a minute are answered for one visitor"):
+    with pytest.raises(LimitError, match="At most 1 questions a minute of one visitor"):
         limits.question("a", "y").__enter__()
 
 

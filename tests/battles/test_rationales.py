@@ -36,7 +36,7 @@ def test_undo_forgets_them(rounds, store):  # noqa: F811
     made.explain("eve", vote, ["style"], "")
     made.undo("eve", round_id)
     assert made.view("eve", round_id).reasons is None
-    with pytest.raises(VoteError, match="no vote of yours"):
+    with pytest.raises(VoteError, match="You have no vote here"):
         made.explain("eve", vote, ["style"], "")
     made.vote("eve", round_id, [1, 2])
     assert made.view("eve", round_id).reasons is None
@@ -52,7 +52,7 @@ def test_only_its_voter_explains_a_vote(rounds, store, counts):  # noqa: F811
     if counts:
         made.confirm("eve", round_id)
     for owner, named in (("mallory", vote), ("eve", "0" * 32), ("eve", "")):
-        with pytest.raises(VoteError, match="no vote of yours"):
+        with pytest.raises(VoteError, match="You have no vote here"):
             made.explain(owner, named, ["style"], "mine")
     assert standing(store) == []
     assert made.view("eve", round_id).reasons is None

@@ -401,7 +401,7 @@ def test_an_orderly_end_leaves_what_can_be_undone(rounds, store, caplog):
 
 
 def test_a_vote_waits_while_the_database_is_away(db, models, worker, monkeypatch, caplog):
-    monkeypatch.setattr(undo, "_AGAIN", 0.05)
+    monkeypatch.setattr(undo, "_RETRY", 0.05)
     with open_arena(db, models, worker, seconds=0.2) as (arena, store):
         round_id = played(arena)
         before = vote_count(store)

@@ -102,9 +102,9 @@ def test_a_frame_without_rows_has_its_columns(saved, content, columns):
 @pytest.mark.parametrize(
     ("name", "content", "complaint"),
     [
-        ("a.csv", b"a,a\n1,2\n", "line 1 must name each column, each differently"),
-        ("a.csv", b"\na,\n1,2\n", "line 2 must name each column"),
-        ("a.csv", b",a,a\n1,2,3\n", "line 1 must name each column"),
+        ("a.csv", b"a,a\n1,2\n", "line 1 must give each column its own name"),
+        ("a.csv", b"\na,\n1,2\n", "line 2 must give each column"),
+        ("a.csv", b",a,a\n1,2,3\n", "line 1 must give each column"),
         ("a.csv", b'a,b\n"1\n",2\n3\n', "line 4 has 1 columns, the first line 2"),
         ("a.csv", b'a,b\n1,"2\n3,4\n', "cannot be read as a CSV file: unexpected end of data"),
         ("a.csv", b"a\n\xff\n", "cannot be read as a CSV file: 'utf-8' codec"),

@@ -7,7 +7,13 @@ import tomllib
 from pathlib import Path
 
 from coupled_arena.core.catalog import ModelSpec
-from coupled_arena.core.guards import AccessSettings, LimitSettings, NamingSettings, VoteSettings
+from coupled_arena.core.guards import (
+    AccessSettings,
+    AnnotateSettings,
+    LimitSettings,
+    NamingSettings,
+    VoteSettings,
+)
 from coupled_arena.core.settings import (
     BackupSettings,
     BattleSettings,
@@ -45,9 +51,19 @@ def first_cells(section):
 
 def test_every_setting_is_told():
     hosting = sections(TEXTS["docs/hosting.md"])["Settings"]
-    tables = {"sampling", "battle", "judge", "backup", "limits", "access", "votes", "naming"}
+    tables = {
+        "sampling",
+        "battle",
+        "judge",
+        "backup",
+        "limits",
+        "access",
+        "votes",
+        "naming",
+        "annotate",
+    }
     wanted = Settings.model_fields.keys() - tables - {"models", "base"}
-    guards = LimitSettings, AccessSettings, VoteSettings, NamingSettings
+    guards = LimitSettings, AccessSettings, VoteSettings, NamingSettings, AnnotateSettings
     for table in (SamplingSettings, BattleSettings, BackupSettings, *guards):
         wanted |= table.model_fields.keys()
     environment = set(re.findall(r"COUPLED_ARENA_[A-Z_]+", hosting))

@@ -73,7 +73,7 @@ def test_worked_example():
     assert found.weighting is Weighting.STRATIFIED
     assert found.sparse is not None
     assert found.sparse.pairs == 1
-    assert found.warnings[0].startswith("1 pair has fewer than 5 human comparisons: what is miss")
+    assert found.warnings[0].startswith("1 pair has fewer than 5 human comparisons: a fit to all")
 
 
 def test_ties_as_half_a_win_make_every_pair_one():

@@ -280,7 +280,8 @@ def test_wrong_lines_are_rejected(filled, tmp_path, change, why):
     leave_out(filled, rule("eve", since=NOON))
     before = rows(filled)
     path = tmp_path / "exclusions.jsonl"
-    (row,) = map(json.loads, export(filled, tmp_path, "jsonl")[-1].read_text("utf-8").splitlines())
+    export(filled, tmp_path, "jsonl")
+    (row,) = map(json.loads, path.read_text("utf-8").splitlines())
     path.write_text(json.dumps({**row, "exclusion": "another", **change}) + "\n")
     done = import_files(filled, [path])
     assert (len(done.rejected), done.exclusions, rows(filled)) == (1, 0, before)

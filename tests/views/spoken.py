@@ -9,6 +9,7 @@ from unittest.mock import patch
 
 import numpy as np
 
+from coupled_arena.analysis import voter_habits
 from coupled_arena.analysis.audit.plan import Crowd, PlanGoal, VotePlan
 from coupled_arena.analysis.leaderboard.board_estimates import Method
 from coupled_arena.analysis.leaderboard.result import MissingVotes, leaderboard
@@ -81,7 +82,7 @@ from coupled_arena.views.words.style import (
     style_words,
 )
 from coupled_arena.views.words.verdict import board_verdict
-from coupled_arena.views.words.votes import excluded_words, voters_words
+from coupled_arena.views.words.votes import excluded_words, told_words, voters_words
 from tests.views.test_verdicts import board_of, duels
 
 COLOURS = ("mauve", "ochre", "plum", "coral", "olive", "ivory", "khaki")
@@ -577,11 +578,19 @@ def _replays():
         yield replay_words(Replay("v", False, 3, 1, _ONE, gap))
 
 
+_NO_SHARE = voter_habits.Share(0, 0.0, 0.0, 1.0)
+_HABITS = voter_habits.Habits(_NO_SHARE, _NO_SHARE, 0.0)
+
+
 def _voters():
     yield voters_words(VoterReport((), 0, 0.05, 0.25))
-    row = VoterRow("ann", 3, 1.0, 1, 0.0, 0.0, False, "against the others")
+    row = VoterRow("ann", 3, 1.0, 1, 0.0, 0.0, False, "against the others", _HABITS)
     for suspects, more in product((0, 1, 2), (0, 3)):
         rows = [replace(row, suspect=n < suspects) for n in range(max(suspects, 1) + more)]
         yield voters_words(VoterReport(tuple(rows), 1 + more, 0.05, 0.25))
+    unsure, sure = (voter_habits.ToldRow("m", 0.2, low, 0.3) for low in (-0.1, 0.1))
+    for rows in ((), (unsure,), (sure,)):
+        told = voter_habits.ToldReport(300, 12, rows, 0.1)
+        yield told_words(VoterReport((row,), 3, 0.05, 0.25, told=told))
     yield excluded_words(Excluded(1, 9))
     yield excluded_words(Excluded(3, 9))

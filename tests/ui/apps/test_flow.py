@@ -247,13 +247,13 @@ def test_reasons_from_outside_are_refused_in_one_line(url):
     before = httpx.get(f"{url}/rationales", verify=NO_TLS).json()
     handler = owner.dependency("explain", "round")
     refusals = [
-        (thief, {"vote": vote, "criteria": ["style"]}, "no vote of yours"),
+        (thief, {"vote": vote, "criteria": ["style"]}, "You have no vote here"),
         (owner, {"vote": vote, "comment": "a" * 10**6}, "at most 500 characters"),
         (owner, {"vote": vote, "comment": "a\x00b"}, "control characters"),
         (owner, {"vote": vote, "criteria": ["beauty"]}, "no criterion 'beauty'"),
-        (owner, {"vote": [vote], "criteria": ["style"]}, "no vote of yours"),
-        (owner, ["style"], "no vote of yours"),
-        (owner, None, "no vote of yours"),
+        (owner, {"vote": [vote], "criteria": ["style"]}, "You have no vote here"),
+        (owner, ["style"], "You have no vote here"),
+        (owner, None, "You have no vote here"),
     ]
     for visitor, said, reason in refusals:
         error = visitor.call(handler, [None], said)["error"]

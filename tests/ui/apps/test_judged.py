@@ -100,7 +100,7 @@ def test_a_judge_decides_in_place_of_a_vote(judged_app, page):
     says(page, "The judge strict: a tie, because its two orders disagree.")
     told = revealed(page)
     assert "Vote" not in told
-    page.get_by_text("no vote of yours").wait_for()
+    page.get_by_text("You have no vote here").wait_for()
     assert page.locator(".answer .name").count() == 2
     assert page.get_by_role("button", name="is better").count() == 0
     counts = "select count(*) from {} where battle = ?"

@@ -243,7 +243,7 @@ def checked(name: str, truth: SimulatedTruth | Campaign, repeats: int, ties: Tie
     """Return how rank-sets fare by votes alone, and with verdicts, checked or not."""
     (low, high), alpha = truth.ranks, 1 - LEVEL
     held = {which: [] for which in ("votes", "unchecked", "PPR")}
-    unused, variances, ties = [], [], TieScore.HALF
+    unused, variances = [], []
     for repeat in bar(name)(range(repeats)):
         drawn = truth.draw(np.random.default_rng([34, repeat]))
         people = estimate_drawn(drawn, Ranking.HUMAN, ties=ties)

@@ -175,16 +175,13 @@ def read_estimates(
         cursor.execute("begin")  # counts and cluster sums of one moment
         counts = (stored := comparisons.count(cursor, plain)).of(stored.compared)
         votes = PairCounts(counts.models, counts.votes.sum((0, 1)))
-        judged, scored = (
-            judged_counts(counts),
-            judged_counts(_scored_counts(cursor, selection, counts)),
-        )
+        judged = judged_counts(counts)
+        scored = judged_counts(_scored_counts(cursor, selection, counts))
         shared = method.covariance is Covariance.CORRECTED and clusters.clusters_overlap(cursor)
         used = in_force(method, votes)
         prompts = _prompts(cursor, selection, used, votes.models) if shared else {}
-        of_all = scored.with_silent(votes.counts)
         made = _estimates(votes, scored, (used, method), prompts, judge_alone=judge_alone)
-        shift = _shift(made, of_all, prompts)
+        shift = _shift(made, scored.with_silent(votes.counts), prompts)
         voted = not modes_by_judge and bool(votes.comparisons.any())
         modes = _modes(cursor, plain, counts, method, voted=voted, shared=shared)
         estimated = cursor, selection, made, votes
@@ -197,9 +194,7 @@ def read_estimates(
     identical = PairCounts(counts.models, counts.votes[:, 1].sum(0))
     return BoardEstimates(
         *(selection, method, votes, identical, judged, by_source, modes),
-        mixed=_mixed(counts),
-        left_out=counts.left_out,
-        version=version,
+        *(_mixed(counts), counts.left_out, version),
         idle=idle,
         draws=draws,
         use=use,

@@ -23,7 +23,7 @@ from coupled_arena.store.queries.comparisons import (
     condition_of,
     model_numbers,
 )
-from coupled_arena.store.queries.verdict_source import verdict_source
+from coupled_arena.store.queries.verdict_source import VerdictSource, verdict_source
 
 _BLOCK = 1 << 23  # sums at once: 64 MB
 
@@ -156,6 +156,12 @@ def blocks(
         yield Block(prompt, cell, weight, voter[0] if voter else None, shape)
 
 
+def _rows_of(verdicts: VerdictSource, cells: InfluenceCells) -> str:
+    """Return SQL of the rows that kinds may match: votes without a verdict only if one asks."""
+    asked = cells.verdict is not None and bool((cells.verdict == verdicts.silent).any())
+    return verdicts.all_votes if asked else verdicts.table
+
+
 def _matched(
     cursor: Cursor,
     selection: Selection,
@@ -172,8 +178,6 @@ def _matched(
     table: dict[str, Any] = {"model_a": cells.model_a, "model_b": cells.model_b, **keys}
     table["cell"] = np.arange(len(cells.first), dtype=np.int32)
     rows = "judge_no > 0" if "verdict" in keys else "judge_no = 0"
-    said = keys.get("verdict", np.zeros(0))
-    table_of_rows = verdicts.all_votes if (said == verdicts.silent).any() else verdicts.table
     also = "".join(f" and cells.{name} = {codes[name].replace(name, f'c.{name}')}" for name in keys)
     known = model_numbers(cursor, selection)
     where, values = condition_of(cursor, selection, known)
@@ -186,7 +190,7 @@ def _matched(
         f"""
         with chosen as {verdicts.once} (
             select *
-            from {table_of_rows}
+            from {_rows_of(verdicts, cells)}
             where {where} and {rows} and prompt_no >= $begin and prompt_no < $end
         ),
         cells as materialized (  -- else all pairs' kinds may meet each comparison

@@ -244,8 +244,7 @@ def board_answer(board: Leaderboard, found: BradleyTerry | None = None) -> dict[
         "lambdas": _weights(board),
         "human_comparisons": int(estimates.votes.comparisons.sum()) // 2,
         "judge_only_comparisons": int(estimates.judged.unlabelled.sum()),
-        "unjudged_votes": estimates.unjudged,
-        "judge_only_check": _check(estimates.shift),
+        **_silence(estimates),
         "left_out": estimates.left_out,
         **_left_out(estimates),
         "fragility": _fragility(board.fragility),
@@ -294,6 +293,13 @@ def _first_slot(board: Leaderboard) -> dict[str, Any] | None:
         "high": high,
         "by_lot": sides.by_lot,
         "one_sided": [list(pair) for pair in sides.one_sided],
+    }
+
+
+def _silence(estimates: BoardEstimates) -> dict[str, Any]:
+    return {
+        "unjudged_votes": estimates.unjudged,
+        "judge_only_check": _check(estimates.shift),
     }
 
 

@@ -26,14 +26,14 @@ paired as (
     select
         prompt_no, battle_no, least(model_a, model_b) as low, greatest(model_a, model_b) as high,
         list(voter) as voters, count(*) as n,
-        list({
+        list({{
             'who': voter,
             'said': case human
                 when if(model_a < model_b, 'first', 'second') then 0
                 when if(model_a < model_b, 'second', 'first') then 1
                 else 2
             end
-        }) as votes,
+        }}) as votes,
         count(*) filter (model_a < model_b) as upwards,
         count(*) filter (human = if(model_a < model_b, 'first', 'second')) as lower,
         count(*) filter (human = if(model_a < model_b, 'second', 'first')) as higher

@@ -397,6 +397,9 @@ def _plans():
             for between in (0.1, 0.01):
                 crowd = Crowd(30, 100.0, 30.0, 1.0, 3000, 0.01, between, 0.05)
                 yield plan_findings(replace(plan, people=crowd))
+            if lead is not None:
+                likely = {"estimated_lead": -0.05, "votes_least": n, "votes_most": 9 * n}
+                yield plan_findings(replace(plan, **likely))
 
 
 def _couplings(base):

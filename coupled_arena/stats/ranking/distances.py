@@ -49,7 +49,8 @@ class Distances:
     its equals covers .984 or more from one vote on, where the sample's variance would put it
     first or last after its first vote (exactly, with ties 0, .3 and .6 of the votes). Of three
     or more models with few votes each, the score test takes Student's law, too: three equal ones
-    without ties cover .964 or more from 5 to 9 votes a pair, and .925 to .937 without it. Prompts are
+    without ties cover .964 or more from 5 to 9 votes a pair, and .925 to .937 without it.
+    Prompts are
     counted in the place of votes where these share them. Where one of two models won every vote,
     the exact test of so many wins takes the place of all this, and below `FEW_VOTES` plain votes
     must pass it, too.

@@ -1,19 +1,21 @@
 """Does a plan keep its promise? As many votes as planned, drawn from a store's with replacement.
 
     python -m benchmarks.planned_votes arena.duckdb [--judge gpt-4] [--pairs A:B,C:D] [--power 0.8]
+    python -m benchmarks.planned_votes --pilots [--repeats 600]
 
 What is counted is how often the rank-sets of the board then separate the two models: by the votes
 alone, and with a judge by as many fewer as the plan promises. A board with the any-time cut-off is
 looked at while its votes come, and must have separated the two before they are all there. Shares
 below the power that was asked for by more than three binomial errors are marked. A plan for a pair
-on boards that hold few votes for it is left out, for drawing again shows the same few.
+on boards that hold few votes for it is left out, for drawing again shows the same few. Leads are
+told. With `--pilots`, leads are estimates from few votes on made-up models.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -23,10 +25,18 @@ from numpy.typing import NDArray
 from coupled_arena.analysis.audit.plan import PLANNED, PlanGoal, plan_separation
 from coupled_arena.analysis.leaderboard.board_estimates import BoardEstimates, read_estimates
 from coupled_arena.core.choices import BoardSource, Cutoff
-from coupled_arena.stats.counts import JudgedCounts
+from coupled_arena.stats.counts import JudgedCounts, PairCounts
+from coupled_arena.stats.judges.planner import (
+    likely_lead,
+    needs,
+    spread_of_leads,
+    variance_for_power,
+)
+from coupled_arena.stats.judges.powered_means import contrast
 from coupled_arena.stats.ranking.estimates import Estimate, estimate, estimate_from_votes
 from coupled_arena.stats.ranking.rank_sets import LIVE_DRAWS, Separation
 from coupled_arena.stats.simulation.rank_set_runs import binomial_error
+from coupled_arena.stats.simulation.truths import SimulatedTruth, evenly
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Selection
 
@@ -63,7 +73,8 @@ class Kept:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("db", type=Path)
+    parser.add_argument("db", type=Path, nargs="?")
+    parser.add_argument("--pilots", action="store_true", help="plans from made-up pilots instead")
     parser.add_argument("--judge")
     parser.add_argument("--models", help="only these: A,B,C")
     parser.add_argument("--pairs", help="A:B,C:D; by default neighbours by their win rates")
@@ -72,6 +83,9 @@ def main() -> None:
     parser.add_argument("--cutoffs", default=",".join(PLANNED))
     parser.add_argument("--most", type=int, default=200_000, help="votes of a board at most")
     given = parser.parse_args()
+    if given.pilots:
+        pilots(given.power, given.repeats, 10_000_000)
+        return
     models = tuple(given.models.split(",")) if given.models else None
     with Store.open(given.db) as store:
         board = read_estimates(store, Selection(judge=given.judge, models=models))
@@ -95,6 +109,67 @@ def main() -> None:
                 show(pair, goal, source, kept)
 
 
+PILOTS = ((3, 300), (5, 500), (8, 800))
+"""Models, and the votes of a pilot."""
+
+
+def pilots(power: float, repeats: int, most: int) -> None:
+    """Print how often boards of as many votes separate two models as a pilot says.
+
+    Strengths are normal, or evenly apart. The two are the first and second of the pilot.
+    """
+    row("models", "strengths", "pilot", "by its lead", "by the plan", "asked for", "votes, median")
+    row(*["---"] * 7)
+    for models, votes in PILOTS:
+        for even in (True, False):
+            found = [
+                _piloted(models, votes, power, most, repeat, even) for repeat in range(repeats)
+            ]
+            naive, planned, needed = np.array(found, dtype=float).T
+            shares = (f"{each.mean():.3f}" for each in (naive, planned))
+            strengths = "evenly apart" if even else "normal"
+            row(
+                str(models),
+                strengths,
+                str(votes),
+                *shares,
+                f"{power:g}",
+                f"{np.median(needed):,.0f}",
+            )
+
+
+def _piloted(
+    models: int, votes: int, power: float, most: int, repeat: int, even: bool
+) -> tuple[bool, bool, int]:
+    """Whether a board separates the two, by the pilot's lead and by the plan; and its votes."""
+    rng = np.random.default_rng([18, models, repeat])
+    strengths = evenly(models, 0.25 * (models - 1)) if even else tuple(rng.normal(0, 0.4, models))
+    truth = SimulatedTruth(strengths, votes, 1)
+    pilot = estimate_from_votes(_votes_of(truth, rng))
+    one, other = np.argsort(-pilot.theta)[:2]
+    weights = contrast(models, int(one), int(other))
+    critical = Separation(pilot, LIVE_DRAWS).rank_sets().critical_value
+    lead, variance = float(weights @ pilot.theta), float(weights @ pilot.covariance @ weights)
+    spread = spread_of_leads(pilot.theta, pilot.covariance)
+    planned = likely_lead(lead, variance, spread, critical, power).planned
+    separated, total = [], votes
+    for each in (max(lead, 1e-3), planned):
+        goal = variance_for_power(each, critical, 0.05, power)
+        total = round(votes * needs(variance, 1000, 0, goal, 0).votes_alone / 1000)
+        # A board of so many votes is as good as one of infinitely many: no draw tells them apart.
+        board = replace(truth, human=min(max(total, models**2), most))
+        made = estimate_from_votes(_votes_of(board, rng))
+        ahead = Separation(made, LIVE_DRAWS).rank_sets().ahead
+        separated.append(bool(ahead[one, other] or ahead[other, one]))
+    return separated[0], separated[1], total
+
+
+def _votes_of(truth: SimulatedTruth, rng: np.random.Generator) -> PairCounts:
+    drawn = truth.draw(rng)
+    assert isinstance(drawn, JudgedCounts)
+    return drawn.votes
+
+
 def asked(board: BoardEstimates, pairs: str | None) -> Iterator[Pair]:
     """Yield the pairs that were named, or each model and the next one."""
     if pairs:
@@ -110,6 +185,10 @@ def keep(
     board: BoardEstimates, goal: PlanGoal, source: BoardSource, repeats: int, most: int
 ) -> Kept | None:
     """Plan, and draw as often; None of a plan for a board of more votes than `most`."""
+    if goal.lead is None:  # the votes are the truth here, and no pilot
+        human = board.by_source[BoardSource.HUMAN]
+        one, other = (human.models.index(name) for name in (goal.model, goal.other or ""))
+        goal = replace(goal, lead=float(human.theta[one] - human.theta[other]))
     made = plan_separation(board, goal)
     powered = source is BoardSource.PPR
     votes = made.needs.votes if powered else made.needs.votes_alone

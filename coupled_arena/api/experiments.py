@@ -66,7 +66,8 @@ def plan(
         Doc("Width of the interval, from end to end."),
     ] = 0.05,
     lead: Annotated[
-        float | None, Doc("True difference of the two; by default the current estimate.")
+        float | None,
+        Doc("True difference of the two; by default the current estimate, less its chance."),
     ] = None,
     power: Annotated[
         float,

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
-from scipy.stats import norm
+from scipy.stats import binom, norm
 from scipy.stats import t as student
 
 from coupled_arena.core.choices import Cutoff
 from coupled_arena.stats.counts import PairCounts
 from coupled_arena.stats.ranking.distances import FEW_DEGREES, Distances
 from coupled_arena.stats.ranking.estimates import estimate_from_votes
-from coupled_arena.stats.ranking.rank_sets import rank_sets
+from coupled_arena.stats.ranking.rank_sets import Separation, rank_sets
 
 MODELS = ("a", "b", "c", "d", "e")
 
@@ -64,3 +64,16 @@ def test_the_largest_difference_is_taken_by_students_law():
     farther = replace(made, theta=made.theta * critical / between)
     assert rank_sets(replace(farther, degrees=known.degrees)).ahead[0, -1]
     assert not rank_sets(farther).ahead[0, -1]
+
+
+def test_three_equal_models_with_five_votes_a_pair():
+    """Exactly: all 216 records without ties, by their probability. It was .925."""
+    held = 0.0
+    for wins in product(range(6), repeat=3):
+        counts = np.zeros((3, 3, 4), dtype=np.int64)
+        for (i, j), won in zip(combinations(range(3), 2), wins, strict=True):
+            counts[i, j, 0], counts[j, i, 0] = won, 5 - won
+        made = estimate_from_votes(PairCounts(("a", "b", "c"), counts))
+        separated = Separation(made, 2_000).rank_sets(0.05).ahead.any()
+        held += float(binom(5, 0.5).pmf(wins).prod()) * (not separated)
+    assert held > 0.95

@@ -51,6 +51,7 @@ from coupled_arena.stats.krippendorff import Agreement
 from coupled_arena.stats.ranking.estimates import Tastes, estimate_from_votes
 from coupled_arena.stats.ranking.sides import Sides
 from coupled_arena.stats.ranking.strata import PairPrompts
+from coupled_arena.stats.ranking.verdict_shift import ShiftTest
 from coupled_arena.stats.risk.dominance import Order
 from coupled_arena.stats.simulation.rank_set_runs import Ranking
 from coupled_arena.store.queries.comparisons import Selection
@@ -163,6 +164,7 @@ def _boards():
     yield from _sides(clear)
     yield from _sides(many)
     yield from _empty_boards()
+    yield from _unused_verdicts(clear)
     yield from _uses()
 
 
@@ -179,6 +181,16 @@ def _empty_boards():
         selection = Selection(judge=JUDGE, more_judges=more)
         estimates = replace(human, votes=judged, judged=heard, selection=selection)
         yield from _said(replace(empty, estimates=estimates, source=BoardSource.PPR))
+
+
+def _unused_verdicts(clear):
+    """Yield what boards of votes say where verdicts add nothing, or are on other comparisons."""
+    both = dict.fromkeys((BoardSource.HUMAN, BoardSource.PPR), clear.estimate)
+    for shift in (None, ShiftTest(9.0, 2, 30.0, 1e-5, _ONE, 0.1)):
+        estimates = replace(
+            clear.estimates, selection=Selection(judge=JUDGE), by_source=both, shift=shift
+        )
+        yield from _said(replace(clear, estimates=estimates, source=BoardSource.HUMAN))
 
 
 def _uses():
@@ -397,6 +409,9 @@ def _plans():
             for between in (0.1, 0.01):
                 crowd = Crowd(30, 100.0, 30.0, 1.0, 3000, 0.01, between, 0.05)
                 yield plan_findings(replace(plan, people=crowd))
+            if lead is not None:
+                likely = {"estimated_lead": -0.05, "votes_least": n, "votes_most": 9 * n}
+                yield plan_findings(replace(plan, **likely))
 
 
 def _couplings(base):

@@ -121,14 +121,16 @@ class TestBoard:
 
     def test_votes_are_asked_for_as_the_planner_does(self):
         board = board_of(duels(("ant", "bee", 12, 8)))
-        asked = plan_separation(board.estimates, PlanGoal("ant", "bee")).votes_to_cast_alone
+        asked = plan_separation(
+            board.estimates, PlanGoal("ant", "bee", lead=0.2)
+        ).votes_to_cast_alone
         (number,) = re.findall(r"about ([\d,]+) more votes", board_verdict(board))
         assert int(number.replace(",", "")) == pytest.approx(asked, rel=0.05)  # two digits
         assert "more votes" not in board_verdict(replace(board, cutoff=Cutoff.CHI2))
 
     def test_who_watches_is_told_how_long_and_that_it_is_safe(self):
         board = board_of(duels(("ant", "bee", 12, 8)), cutoff=Cutoff.ANY_TIME)
-        goal = PlanGoal("ant", "bee", cutoff=Cutoff.ANY_TIME)
+        goal = PlanGoal("ant", "bee", lead=0.2, cutoff=Cutoff.ANY_TIME)
         asked = plan_separation(board.estimates, goal).votes_to_cast_alone
         (number,) = re.findall(r"about ([\d,]+) more votes", board_verdict(board))
         assert int(number.replace(",", "")) == pytest.approx(asked, rel=0.05)  # two digits

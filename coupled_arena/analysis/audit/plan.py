@@ -17,11 +17,14 @@ from coupled_arena.core.language import _
 from coupled_arena.stats.counts import FloatArray, PairCounts
 from coupled_arena.stats.intervals import critical_value
 from coupled_arena.stats.judges.planner import (
+    LikelyLead,
     Needs,
     check_power,
     check_variance,
     explained_within_pairs,
+    likely_lead,
     needs,
+    spread_of_leads,
     unevenness_of,
     unsure_variance,
     variance_for_power,
@@ -74,7 +77,8 @@ class PlanGoal:
         Probability that the leaderboard separates the two, whose rank-sets hold for all its
         models at once at level `alpha`.
     lead : float or None
-        True difference of the two; by default the one that people's votes say now.
+        True difference of the two; by default the one that people's votes say now, less what it
+        may owe to chance.
     alpha : float
     cutoff : Cutoff
         One of `PLANNED`: of a board that is looked at once, or watched until it separates the two.
@@ -155,6 +159,12 @@ class VotePlan:
         On comparisons of the model, or of either of the two.
     lead : float or None
         The difference that was planned for.
+    estimated_lead : float or None
+        The one that people's votes say, where that one was planned from: its absolute value is
+        larger, see `coupled_arena.stats.judges.planner.likely_lead`.
+    votes_least, votes_most : int or None
+        Between which votes by people alone, which give the power asked for at the true difference,
+        lie with probability .8.
     critical_value : float
         How many standard deviations an interval goes to each side, or a difference must exceed.
     board_models : int or None
@@ -175,6 +185,9 @@ class VotePlan:
     board_models: int | None = None
     reworded: int = 0
     people: Crowd | None = None
+    estimated_lead: float | None = None
+    votes_least: int | None = None
+    votes_most: int | None = None
 
     @property
     def people_to_ask(self) -> int | None:
@@ -284,11 +297,14 @@ def plan_separation(board: BoardEstimates, question: PlanGoal) -> VotePlan:
     weights = contrast(len(human.models), *places)
     of_all = np.zeros(len(board.votes.models))
     of_all[[board.votes.models.index(model) for model in human.models]] = weights
-    lead = float(weights @ human.theta) if question.lead is None else question.lead
     votes = touching(board.votes, of_all)
     with _one_line():
         variance = float(weights @ human.covariance @ weights)
         check_variance(variance)
+        estimated = float(weights @ human.theta)
+        likely = None if question.lead is not None else _likely(board, question, estimated)
+        lead = question.lead if likely is None else math.copysign(likely.planned, estimated)
+        assert lead is not None
         goal, critical = _goal(board, question, lead, variance)
         grounds = _Grounds(
             variance=variance,
@@ -306,7 +322,14 @@ def plan_separation(board: BoardEstimates, question: PlanGoal) -> VotePlan:
     if crowd is not None and human.tastes is not None and human.tastes.degrees is not None:
         unsure = unsure_variance(critical, question.power, human.tastes.degrees, variance / goal)
         crowd = replace(crowd, unsure=unsure)
-    return replace(made, people=crowd, **known)
+    made = replace(made, people=crowd, **known)
+    if likely is None:
+        return made
+    least, most = (
+        math.ceil(made.needs.votes_alone * (likely.planned / each) ** 2)
+        for each in (likely.most, likely.least)
+    )
+    return replace(made, estimated_lead=estimated, votes_least=least, votes_most=most)
 
 
 def _crowd(human: Estimate, weights: FloatArray, votes: int, goal: float) -> Crowd | None:
@@ -321,6 +344,22 @@ def _crowd(human: Estimate, weights: FloatArray, votes: int, goal: float) -> Cro
     share = votes / max(tastes.votes, 1)
     known = tastes.voters, tastes.each, tastes.equal, share
     return Crowd(*known, votes, within, total - within, goal)
+
+
+def _likely(board: BoardEstimates, question: PlanGoal, lead: float) -> LikelyLead:
+    """Return how far the two models are apart, as far as the board's votes tell."""
+    human = board.by_source[BoardSource.HUMAN]
+    check_power(lead or 0.5, question.alpha, question.power)
+    places = [human.models.index(name) for name in (question.model, question.other or "")]
+    weights = contrast(len(human.models), *places)
+    critical = board.separation(BoardSource.HUMAN).rank_sets(question.alpha, Cutoff.MAX_T)
+    return likely_lead(
+        lead,
+        float(weights @ human.covariance @ weights),
+        spread_of_leads(human.theta, human.covariance),
+        critical.critical_value,
+        question.power,
+    )
 
 
 def _goal(

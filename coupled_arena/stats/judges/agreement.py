@@ -195,7 +195,8 @@ class Agreement:
         degrees = None if clusters is None else clusters - 1
         low, high = squared_interval(self.rho, variance, critical_value(alpha, degrees))
         cells = np.stack([self.both, self.human_alone, self.judge_alone, self.neither])
-        student = critical_value(alpha, self.n - 1 if degrees is None else degrees)
+        alone = (self.n - 1).astype(np.float64)
+        student = critical_value(alpha, alone if degrees is None else degrees)
         ends = squared_interval(self.rho, variance, student)
         grouped = ratio(variance, self._rho_variance)
         by_size = np.maximum(1.0, self.n / (clusters or np.inf))

@@ -233,6 +233,9 @@ PLAN: tuple[Column[dict[str, Any]], ...] = (
     Column("votes_each", int, "Votes of each of these: as many as a person casts now, the median"),
     Column("same_people", bool, "Whether more votes of the same people can suffice"),
     Column("same_people_votes", int, "More votes of the same people, where these can suffice"),
+    Column("estimated_lead", float, "Difference of win rates in the votes, if the plan is from it"),
+    Column("votes_least", int, "Votes alone that the true difference takes: quantile .1"),
+    Column("votes_most", int, "The same: quantile .9"),
 )
 
 

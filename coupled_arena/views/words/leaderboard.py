@@ -328,15 +328,10 @@ def _not_judged(board: Leaderboard) -> Iterator[str]:
 def _other_comparisons(shift: ShiftTest) -> str:
     """Say that verdicts alone would not correct votes."""
     text = _(
-        "Verdicts without a vote are on other comparisons than votes ({model} {shift:+.1%}, "
-        "p = {p}): this board does not use them."
+        "Verdicts without a vote are on other comparisons than votes ({model} {shift:+.1%}, {p}): "
+        "this board does not use them."
     )
-    if shift.p < _LEAST_P:
-        text = _(
-            "Verdicts without a vote are on other comparisons than votes ({model} {shift:+.1%}, "
-            "p < {p}): this board does not use them."
-        )
-    p = f"{max(shift.p, _LEAST_P):.1g}"
+    p = f"p < {_LEAST_P:g}" if shift.p < _LEAST_P else f"p = {shift.p:.1g}"
     return text.format(model=shift.model, shift=shift.shift, p=p)
 
 

@@ -103,7 +103,21 @@ def _needed(plan: VotePlan) -> str:
         votes=votes_counted(needs.votes),
         verdicts=needs.verdicts_per_vote,
     )
-    return " ".join([aim, judged, _worth(plan), *_board(plan)])
+    return " ".join([aim, *_pilot(plan), judged, _worth(plan), *_board(plan)])
+
+
+def _pilot(plan: VotePlan) -> Iterator[str]:
+    """Say what a lead that is estimated may owe to chance."""
+    if plan.estimated_lead is None:
+        return
+    yield _(
+        "The votes so far say {points} points, and may owe some to chance: with 80% probability, "
+        "the true difference takes {least:,} to {most:,} votes."
+    ).format(
+        points=f"{100 * abs(plan.estimated_lead):.2g}",
+        least=plan.votes_least,
+        most=plan.votes_most,
+    )
 
 
 def _board(plan: VotePlan) -> Iterator[str]:

@@ -146,7 +146,12 @@ def _planned(board: Leaderboard, first: list[str]) -> VotePlan | None:
     planned = board.source is BoardSource.HUMAN and board.cutoff in PLANNED
     if not planned or len(first) < 2:
         return None
-    goal = PlanGoal(model=first[0], other=first[1], alpha=board.alpha, cutoff=board.cutoff)
+    # The sentence says "at their present difference", so that one is told and not guessed.
+    human = board.estimates.by_source[BoardSource.HUMAN]
+    one, other = (float(human.theta[human.models.index(name)]) for name in first[:2])
+    goal = PlanGoal(
+        model=first[0], other=first[1], lead=one - other, alpha=board.alpha, cutoff=board.cutoff
+    )
     try:
         return plan_separation(board.estimates, goal)
     except ArenaError:  # equal so far, or nothing varies: there is nothing to plan from

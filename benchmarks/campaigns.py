@@ -175,7 +175,9 @@ def figure(found: list[Outcome], repeats: int) -> go.Figure:
     )
     numbers = table_of(columns, rows)
     head = Head("campaign", "More people, or more votes of each?", subtitle, numbers)
-    axes = Axes("People", "Boards", logarithmic=True, share_y=True, y_range=(0, 1))
+    axes = Axes(
+        "People", "Boards that name the best model", logarithmic=True, share_y=True, y_range=(0, 1)
+    )
     return line_figure(lines, axes, head, points=True)
 
 

@@ -237,7 +237,8 @@ class JudgedCounts:
         """The counts without the votes on which the judge says nothing."""
         if not (self.mixed or self.has_silent):
             return self
-        labelled, unlabelled = self.labelled * self.spoken, self.unlabelled
+        labelled: IntArray = np.where(self.spoken > 0, self.labelled, 0)
+        unlabelled = self.unlabelled
         if self.has_silent:
             labelled, unlabelled = self.labelled[..., :-1], unlabelled[..., :-1]
         return JudgedCounts(self.models, labelled, unlabelled)

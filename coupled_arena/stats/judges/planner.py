@@ -161,8 +161,9 @@ def likely_lead(
     low, high = 0.0, float(leads.max() + np.sqrt(variance)) / max(critical, 1.0)
     for _step in range(_HALVINGS):
         error = (low + high) / 2
-        found = ndtr(leads / error - critical) + ndtr(-leads / error - critical)
-        low, high = (error, high) if found.mean() > power else (low, error)
+        ends = np.stack([leads, -leads]) / error - critical
+        found = float(np.asarray(ndtr(ends), np.float64).sum(axis=0).mean())
+        low, high = (error, high) if found > power else (low, error)
     least, most = np.quantile(leads, [0.1, 0.9])
     return LikelyLead(low * (critical + float(ndtri(power))), float(least), float(most))
 
@@ -195,8 +196,9 @@ def unsure_variance(critical: float, power: float, degrees: float, times: float 
     board that is planned for has about `times` the degrees, and a cut-off by Student's t.
     """
     planned = critical + float(ndtri(power))
-    then = float(stdtrit(degrees * max(times, 1.0), ndtr(critical)))
-    return float(nctdtrit(degrees, then, power) / planned) ** 2
+    then = float(stdtrit(degrees * max(times, 1.0), float(ndtr(critical))))
+    times_root = nctdtrit(degrees, then, power)  # pyright: ignore[reportCallIssue, reportArgumentType, reportUnknownVariableType]
+    return (float(times_root) / planned) ** 2  # pyright: ignore[reportUnknownArgumentType]
 
 
 def needs(

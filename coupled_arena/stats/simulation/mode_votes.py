@@ -139,5 +139,5 @@ def wrong(
         low, high = made.tie_interval(alpha)
         pair = made.pairs.p_value[0, 1]
         model = made.averages.p_value
-        found += pair < alpha, np.mean(model < alpha), not low <= 0 <= high
+        found += np.array([pair < alpha, np.mean(model < alpha), not low <= 0 <= high], float)
     return found / repeats

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -73,8 +73,8 @@ class Rankings:
         if kept.all():
             return self
         names = ("prompt", "first", "second", "vote", "verdict", "shown")
-        rows = (getattr(self, name)[kept] for name in names)
-        return Rankings(self.models, *rows, None if self.voter is None else self.voter[kept])
+        rows = {name: getattr(self, name)[kept] for name in names}
+        return replace(self, **rows, voter=None if self.voter is None else self.voter[kept])
 
     def of(self, models: Sequence[str]) -> Rankings:
         """Return the comparisons between some of the models, in this order."""

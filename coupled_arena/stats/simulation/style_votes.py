@@ -89,10 +89,11 @@ def held(
         low, high = scores.score.interval(alpha)
         ends = scores.coefficient.interval(alpha)
         ranks = scores.ranks(alpha)
-        found += (
+        held = (
             bool((ranks.low == 1).all() and (ranks.high == truth.k).all()),
             np.mean((low <= 1000) & (high >= 1000)),
             ends[0][0] <= wanted <= ends[1][0],
             np.mean(high - low),
         )
+        found += np.array(held, float)
     return found / repeats

@@ -250,7 +250,7 @@ def test_simulate_clusters(call):
     ("arguments", "message"),
     [
         (["--human", "601"], "601 of 600 comparisons cannot keep their vote."),
-        (["--human", "some"], "'some' is not a list of numbers"),
+        (["--human", "some"], "--human is a number, or several separated by commas, not 'some'"),
         (["--alpha", "5"], "--alpha is an error level between 0 and 1, such as 0.05, not 5."),
         (["--alpha", ""], "at least one number of votes and one alpha"),
         (["--total", "9000"], "9000 cannot be drawn"),

@@ -41,8 +41,7 @@ class AnnotatorCampaign:
         said = score.argmax(axis=2)
         there = np.ones(said.shape, dtype=np.bool_)
         if self.each is not None:
-            order: FloatArray = rng.random(said.shape, dtype=np.float64)
-            there = np.argsort(order, axis=1) < self.each
+            there = np.argsort(rng.random((self.units, self.annotators)), axis=1) < self.each
         at, who = np.nonzero(there)
         outcome = said[at, who]
         counts = np.zeros((self.units, 3), dtype=np.int64)

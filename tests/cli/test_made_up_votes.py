@@ -163,7 +163,8 @@ def test_a_plan_for_a_place_on_the_leaderboard(call, db, board):
     found = json.loads(out)
     assert found["board_models"] == K
     assert 1.96 < found["critical_value"] < 2.64
-    assert found["lead"] == pytest.approx(rate[3] - rate[0])
+    assert found["estimated_lead"] == pytest.approx(rate[3] - rate[0])
+    assert 0 < found["lead"] < found["estimated_lead"]  # what is chosen for its lead has less
 
 
 def test_savings_of_a_table_of_scores(call, tmp_path):

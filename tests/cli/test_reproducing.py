@@ -224,7 +224,7 @@ def test_an_item_alone_bears_its_own_numbers(call, two_alike, tmp_path):
         (["made-up", "table-1"], "Give more."),
         (["made-up", "--figures", "gif"], "--figures gif: give some of svg, png, pdf, html."),
         (["made-up", "--alpha", "0.05,2"], "--alpha is an error level between 0 and 1"),
-        (["made-up", "--sizes", "many"], "'many' is not a list of numbers"),
+        (["made-up", "--sizes", "many"], "separated by commas, not 'many'"),
         (["made-up", "--verdicts", "gpt=x"], "name that file, too"),
         (["made-up", "--votes", "v", "--verdicts", "x"], "give NAME=FILE"),
         (["made-up", "--votes", "v", "--db", "x"], "leave one of them out"),

@@ -207,7 +207,7 @@ def test_tables_that_make_no_sense(call, write, old, new, complaint):
         (("--weights", "inf,1"), "Weights must not be negative or infinite"),
         (("--weights", "1,-1"), "Weights must not be negative"),
         (("--weights", "1"), "There must be 2 weights"),
-        (("--weights", "1,x"), "'1,x' is not a list of numbers"),
+        (("--weights", "1,x"), "separated by commas, not '1,x'"),
         (("--alpha", 0), "--alpha is an error level between 0 and 1"),
         (("--tail-p", 0), "share of the tail"),
         (("--tail-p", 1.5), "share of the tail"),

@@ -89,7 +89,8 @@ class ShiftTest:
         # With a covariance of few degrees of freedom the square is as wide as F says.
         left = max(degrees - contrasts + 1, 1.0)
         p = float(fdtrc(contrasts, left, statistic * left / (contrasts * max(degrees, left))))
-        error = np.sqrt(np.diag(covariance))
+        # Of a model whose verdicts do not vary rounding may leave less than nothing.
+        error = np.sqrt(np.maximum(np.diag(covariance), 0))
         far = int(np.argmax(np.abs(c) / np.where(error > 0, error, np.inf)))
         return cls(statistic, contrasts, degrees, p, shift.models[far], float(c[far]))
 

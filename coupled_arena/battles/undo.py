@@ -31,8 +31,10 @@ _NO_VOTE = N_("There is no vote to undo here (any more).")
 
 def check_open(current: Round) -> None:
     """Raise VoteError where a round has a vote, whether or not it can be undone."""
-    if current.state.reveal:
-        raise VoteError(_("This battle is decided: nobody can vote on it any more."))
+    if reveal := current.state.reveal:
+        if reveal.vote is None:  # the judge decided
+            raise VoteError(_("This battle is decided: nobody can vote on it any more."))
+        raise VoteError(_("You have voted on this, and the vote counts."))
     if current.state.held:
         raise VoteError(_(UNDO_FIRST))
     if current.state.judging:

@@ -288,7 +288,7 @@ def test_a_vote_belongs_to_the_owner_and_happens_once(annotate, store):
         with pytest.raises(VoteError, match="not open"):
             annotation.skip(owner, guess)
     annotation.vote("eve", round_id, [1, 2])
-    with pytest.raises(VoteError, match="is decided"):
+    with pytest.raises(VoteError, match="have voted"):
         annotation.vote("eve", round_id, [2, 1])
     assert vote_count(store) == 1
 

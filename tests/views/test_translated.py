@@ -12,13 +12,13 @@ from coupled_arena.core import language
 from coupled_arena.core.language import ENGLISH, install
 from tests import catalog
 from tests.analysis import styled
-from tests.views import drawn, rubbish, spoken
+from tests.views import drawn, rubbish, spoken, spoken_boards
 
 # The same in both languages, or letters of the field.
 SAME = {"alpha", "b", "p", "q", "n", "λ", "ρ²", "max-t", "portfolio", "position", "in"}
 SAME |= {"benchmark", "bradley-terry", "bonferroni", "nominal", "seeds", "md"}
 SAME |= {"prediction-powered", "inference"}
-MODELS, JUDGE, METRIC = spoken.COLOURS[:3], spoken.JUDGE, spoken.METRICS[0]
+MODELS, JUDGE, METRIC = spoken.COLOURS[:3], spoken_boards.JUDGE, spoken.METRICS[0]
 NAMES = {*spoken.COLOURS, *styled.MODELS, JUDGE, *spoken.METRICS, "sums", "u", "v", "so", *"abcd"}
 SENTENCES = ("coupled_arena/views/words/", "coupled_arena/stats/ranking/")
 SPOKEN = {"text", "hovertext", "hovertemplate", "ticktext", "name", "method", "x"}

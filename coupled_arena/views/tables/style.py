@@ -181,15 +181,16 @@ def _bounds(name: str, *, shown: bool) -> tuple[Column[TraitEffect], Column[Trai
     return low, Column(f"{name}_high", float, high, _share(name, "high"))
 
 
+_TRAIT: Column[Any] = Column(
+    "trait",
+    str,
+    "length (in characters), headers, bold or lists (list items)",
+    lambda row: NAMES[row.trait],
+    N_("Held fixed"),
+    lambda row: _(TRAITS[row.trait]),
+)
 STYLE_EFFECTS: tuple[Column[TraitEffect], ...] = (
-    Column(
-        "trait",
-        str,
-        "length (in characters), headers, bold or lists (list items)",
-        lambda row: NAMES[row.trait],
-        N_("Held fixed"),
-        lambda row: _(TRAITS[row.trait]),
-    ),
+    _TRAIT,
     Column(
         "coefficient",
         float,
@@ -312,14 +313,7 @@ def _side(side: str, whose: str) -> tuple[Column[TraitBeside], ...]:
 
 
 JUDGE_STYLE_TRAITS: tuple[Column[TraitBeside], ...] = (
-    Column(
-        "trait",
-        str,
-        "length (in characters), headers, bold or lists (list items)",
-        lambda row: NAMES[row.trait],
-        N_("Held fixed"),
-        lambda row: _(TRAITS[row.trait]),
-    ),
+    _TRAIT,
     *_side("judge", "the judge"),
     *_side("people", "people, where they voted on the same comparisons,"),
     Column(

@@ -21,6 +21,7 @@ import plotly.graph_objects as go
 from scipy.optimize import brentq
 from tqdm import tqdm
 
+from benchmarks.coverage import CAMPAIGN_DRAWS
 from coupled_arena.core.choices import TieScore
 from coupled_arena.stats.ranking.rank_sets import Separation, intervals
 from coupled_arena.stats.simulation.coverage import estimate_drawn
@@ -31,7 +32,6 @@ from coupled_arena.views.figures.lines import Axes, Line, line_figure
 from coupled_arena.views.figures.theme import Head
 from coupled_arena.views.tables.table import Column, table_of
 
-DRAWS = 5000  # behind the cut-off: an error level of .05 is held within .003
 PEOPLE, EACH = (5, 10, 20, 30, 50, 100), (10, 30, 100)  # of the figure
 
 
@@ -102,7 +102,10 @@ def main() -> None:
     for name, kind in Plan.__annotations__.items():
         parser.add_argument(f"--{name}", type={"int": int, "float": float}[kind])
     given = parser.parse_args()
-    asked = {name: value for name in Plan.__annotations__ if (value := getattr(given, name))}
+    told = {name: getattr(given, name) for name in Plan.__annotations__}
+    asked = {name: value for name, value in told.items() if value is not None}
+    if given.figure and {"people", "votes"} & asked.keys():
+        parser.error("--figure draws people and votes of its own")
     if given.figure:
         plans = [Plan(people, votes, **asked) for votes in EACH for people in PEOPLE]
     else:
@@ -139,7 +142,7 @@ def run(plan: Plan, repeats: int) -> Outcome:
         made = estimate_drawn(drawn, ranking)
         low, high = intervals(made)
         widths.append((high - low).mean())
-        last = Separation(made, DRAWS).rank_sets().high.tolist()
+        last = Separation(made, CAMPAIGN_DRAWS).rank_sets().high.tolist()
         first = [model for model, rank in zip(made.models, last, strict=True) if rank == 1]
         named.append(first == [truth.models[0]])
         wrong.append(bool(first) and not named[-1])

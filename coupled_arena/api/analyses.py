@@ -88,8 +88,8 @@ def audit(
 ) -> Result[Audit]:
     """Report the value of a judge's verdicts beside people's votes, model by model.
 
-    With `truth` "benchmark": what its grades of single answers are worth beside the benchmark's
-    key; with `key_from` what a model's answers are worth as a key.
+    With `truth` "benchmark": the worth of its grades of single answers, beside the benchmark's key.
+    With `key_from`: the worth of a model's answers as a key.
 
     Parameters
     ----------

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,7 +24,7 @@ from coupled_arena.core.choices import (
     TieScore,
     Weighting,
 )
-from coupled_arena.core.errors import ArenaError
+from coupled_arena.core.errors import ArenaError, in_one_line
 from coupled_arena.core.language import N_
 from coupled_arena.core.process import Track
 
@@ -39,15 +38,6 @@ if TYPE_CHECKING:
     from coupled_arena.stats.simulation.watching import Watch
     from coupled_arena.store.database import Store
     from coupled_arena.store.queries.comparisons import Selection
-
-
-@contextmanager
-def _one_line() -> Iterator[None]:
-    """Turn what the statistics refuse into an error that a person can mend."""
-    try:
-        yield
-    except ValueError as error:
-        raise ArenaError(str(error)) from error
 
 
 @analysis
@@ -89,7 +79,14 @@ def plan(
         ),
     ] = "max-t",
     judge: options.Judge = None,
-    ties: options.Ties = "loss",
+    ties: Annotated[
+        choices.Ties | str,
+        Field(N_("Ties")),
+        Doc(
+            "Of a win rate: ties are a win for neither, or left out. With `against` they are "
+            "half a win."
+        ),
+    ] = "loss",
     mode: options.Mode = "all",
     alpha: options.Alpha = 0.05,
     category: options.Category = None,
@@ -211,7 +208,7 @@ def resample(
     with check_store(store).reading() as opened:
         selection = selection_of(opened, mode, None, models, category, language)
         name, counts, warnings = _judged(opened, replace(selection, judge=judge))
-    with _one_line():
+    with in_one_line():
         sizes = fitting_sizes(counts, balanced=balanced, total=total)
         made = resampling.ResamplingPlan(
             total=sizes.total,
@@ -296,8 +293,8 @@ def simulate(
     pairing: Annotated[
         choices.Pairing | str,
         Doc(
-            "With `watch`: how pairs are drawn. first: more often pairs that "
-            "decide the best model; places: pairs that decide any rank."
+            "With `watch`: how pairs are drawn. first: more pairs that decide the best model. "
+            "places: pairs that decide any rank."
         ),
     ] = "uniform",
     seed: options.Seed = 0,
@@ -383,7 +380,7 @@ class _Repeated:
         from coupled_arena.views.tables import experiments as tables
         from coupled_arena.views.tables.experiments import simulations_answer, simulations_text
 
-        with _one_line():
+        with in_one_line():
             plans = [self._plan(drawn(n)) for n in self.sizes]
         found = tuple(coverage.simulate(plan, self.progress) for plan in plans)
         frames = {"rank_sets": tables.coverage(found[0]), "intervals": tables.intervals(found[0])}
@@ -398,7 +395,7 @@ class _Repeated:
 
         if len(self.sizes) != 1:
             raise ArenaError("`watch` looks at votes as they come: give one number to `human`.")
-        with _one_line():
+        with in_one_line():
             plan = watching.WatchPlan(self._plan(drawn(self.sizes[0])), every, pairing)
         seen = watching.watch(plan, self.progress)
         frames = {"watched": watched(seen)}
@@ -410,7 +407,7 @@ class _Repeated:
         from coupled_arena.stats.simulation import noisy_judges
         from coupled_arena.views.tables.experiments import noisy, noisy_answer
 
-        with _one_line():
+        with in_one_line():
             plan = noisy_judges.NoisyPlan(
                 models=models,
                 sizes=tuple((n, judge_only) for n in self.sizes),

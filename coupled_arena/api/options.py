@@ -89,8 +89,8 @@ Voters = Annotated[
     choices.Voters | str,
     Field(N_("The board speaks for")),
     Doc(
-        "Whom win rates and rank-sets hold for: people like these voters, who have tastes of their "
-        "own, or exactly these voters."
+        "Win rates and rank-sets hold for people like these voters, or for exactly these. "
+        "People like these have tastes of their own."
     ),
 ]
 OfAnnotators = Annotated[

@@ -106,8 +106,7 @@ def leaderboard(
     -------
     Result
         Tables: "models" and "pairs"; "modes" and "mode_pairs" where both modes have votes;
-        "bradley_terry" where it was asked for; with `control` "style" and "style_effects", and the
-        figure "style" for `plot`.
+        "bradley_terry" where it was asked for; with `control` "style" and "style_effects".
 
     Raises
     ------
@@ -172,8 +171,7 @@ def rank(
     -------
     Result
         Tables: "models" and "pairs"; "modes" and "mode_pairs" where both modes have votes;
-        "bradley_terry" where it was asked for. Figures for `plot`: "rank_sets", "win_rates",
-        "head_to_head"; with verdicts "rank_set_sizes", with both modes "modes", "mode_pairs".
+        "bradley_terry" where it was asked for.
 
     Raises
     ------
@@ -299,7 +297,7 @@ class BoardSettings:
     @property
     def tie_score(self) -> TieScore:
         """Whether a tie is half a win; the published covariance is of ties that are none."""
-        return self.ties or TieScore.usual(self.covariance)
+        return TieScore.of(self.ties, self.covariance)
 
     @property
     def method(self) -> Method:

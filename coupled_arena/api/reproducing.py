@@ -72,8 +72,8 @@ def reproduce(
 ) -> Result[dict[str, Any]]:
     """Make figures and tables of the papers, beside the published numbers.
 
-    The data come from a store, from files, or by simulation. For a whole paper, items without
-    enough data are named and left out, and items from an earlier run are kept. All items:
+    The data come from a store, from files, or by simulation. Of a whole paper, items without
+    enough data are named and left out. Items from an earlier run are kept. All items:
     [the papers](papers/README.md).
 
     Parameters

@@ -45,8 +45,8 @@ def risk(
         Sequence[str] | None,
         Field(N_("Metrics")),
         Doc(
-            "Metrics to use: by default all of a table, and the first of logs; "
-            "for a store also length, repetition, refusal and verdicts."
+            "Metrics to use. By default all of a table, and the first of logs. "
+            "A store adds length, repetition, refusal and verdicts."
         ),
     ] = None,
     lower_is_better: Annotated[
@@ -76,8 +76,8 @@ def risk(
         bool | None,
         Opposite("independent"),
         Doc(
-            "Draw prompts for all models together, or the scores of each model "
-            "separately; by default together if all have the same prompts."
+            "Draw prompts for all models together, or scores of each model separately. "
+            "By default together if all have the same prompts."
         ),
     ] = None,
     bootstraps: Annotated[int, Ge(2), Doc("Bootstrap samples.")] = 10_000,

@@ -126,25 +126,26 @@ class Annotation:
         if opened and self.reveal is not Reveals.EACH:
             self._votes_of(opened).confirm(opened.round)
 
-    def opens(self, owner: str) -> bool:
+    def opens(self, owner: str, progress: Progress | None = None) -> bool:
         """Tell whether somebody may know names, and see boards and battles.
 
         Where that is at the end of their share, it is noted that they know them: their later votes
-        on battles with the same words would not be blind.
+        on battles with the same words would not be blind. Whoever has just read the progress of
+        their share hands it on, so that it is not counted twice.
         """
         if self.reveal is Reveals.EACH or owner in self._told:
             return True
-        if self.reveal is Reveals.NEVER or not self._share_done(owner):
+        if self.reveal is Reveals.NEVER or not self._share_done(owner, progress):
             return False
         self.store.write(lambda cursor: reveal_all(cursor, owner))
         self._told.add(owner)
         return True
 
-    def _share_done(self, owner: str) -> bool:
+    def _share_done(self, owner: str, progress: Progress | None) -> bool:
         opened = self._opened.get(owner)
         if opened and not opened.round.state.reveal:
             return False
-        progress = self.progress(owner)
+        progress = progress or self.progress(owner)
         return progress.yours > 0 and not (progress.left or progress.due_now)
 
     def opened(self, owner: str) -> str | None:

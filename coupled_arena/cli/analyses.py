@@ -62,8 +62,8 @@ coupling = command(
     counting=False,
     files=Files(
         "scores",
-        "CSV, JSON or Parquet with a column Noise, a column of scores for each model, and maybe a "
-        "column Subject; may be given several times. By default the store.",
+        "CSV, JSON or Parquet. A column Noise, and a column of scores for each model; Subject is "
+        "optional. May be given several times. By default the store.",
         many=True,
     ),
     output=Output(
@@ -75,9 +75,9 @@ risk = command(
     counting=False,
     files=Files(
         "scores",
-        "A table, CSV, JSON or Parquet: columns model, prompt, metric, score; or model, prompt, "
-        "and one for each metric. Or logs of other tools, files or folders; NAME=LOG names the "
-        "model of one. Without any, the stored replies.",
+        "A table: CSV, JSON or Parquet. Its columns are model, prompt, metric, score; or model, "
+        "prompt, and one for each metric. Or logs of other tools, files or folders; NAME=LOG "
+        "names a model. By default the stored replies.",
         many=True,
         argument=True,
     ),

@@ -48,10 +48,9 @@ def import_(
 
     Files of an export keep their battles' ids, so copies of a database merge.
 
-    [The columns that are read](data-dictionary.md#tables-of-votes-from-elsewhere) are also
-    those of `ca.rank`. The command names the columns that it ignores, and each reason for rejected
-    rows. It ends with code 3 if some rows were rejected, and with 1 if all were: a board of the
-    rest may favour a model.
+    [The columns](data-dictionary.md#tables-of-votes-from-elsewhere) are also those of `ca.rank`.
+    The command names ignored columns, and each reason for rejected rows. The exit code is 3 if
+    some rows were rejected, 1 if all were. A board of the rest may favour a model.
     """
     settings = load_settings(config, db=db)
     from coupled_arena.cli.shared import Bar

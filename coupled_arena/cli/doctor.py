@@ -34,7 +34,7 @@ def doctor(
 ) -> None:
     """Check a database and name the remedy for each fault; only --mend changes it.
 
-    Each check is one line: ok, or the fault, its number and its first place. The exit code is 1
+    Each check is one line: ok, or the fault with its number and first place. The exit code is 1
     after any fault. Snapshots, the annotators' file and the backup are checked too.
     `--mend` needs the database alone. While another process owns it, the command ends with exit
     code 1 and changes nothing. [What it checks](hosting.md#is-a-database-whole)
@@ -110,9 +110,9 @@ def restore(
 ) -> None:
     """Restore a lost or damaged database from a snapshot, and verify it.
 
-    A database has three snapshots beside it: the newest (arena.snapshot.duckdb), one of about an
-    hour ago (arena.snapshot-hour.duckdb) and one of about a day ago
-    (arena.snapshot-day.duckdb). Files in the way are renamed; nothing is deleted.
+    Three snapshots stand beside a database: arena.snapshot.duckdb is the newest.
+    arena.snapshot-hour.duckdb is about an hour old, arena.snapshot-day.duckdb about a day. Files
+    in the way are renamed; nothing is deleted.
     """
     settings = load_settings(config, db=db)
     from coupled_arena.store.transfer.restoring import restore as bring_back

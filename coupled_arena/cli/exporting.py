@@ -23,9 +23,9 @@ def export(
     format: Annotated[
         ExportFormat,
         typer.Option(
-            help="File format; arena: votes as Chatbot Arena's rows; flat, flat-csv: [one "
+            help="File format. arena: votes as Chatbot Arena's rows. flat, flat-csv: [one "
             "table of votes](data-dictionary.md#flat-table-of-votes) for other programs, "
-            "Parquet or CSV, and its card."
+            "with its card."
         ),
     ] = ExportFormat.PARQUET,
     names: Annotated[

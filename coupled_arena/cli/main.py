@@ -101,8 +101,8 @@ def serve(
     reveal: Annotated[
         Reveals | None,
         typer.Option(
-            help="When annotators are told names, and see boards and battles: once their share is "
-            "done, after each vote, or never. Admins always see them.",
+            help="When annotators see names, boards and battles: once their share is done, after "
+            "each vote, or never. Admins always do.",
             show_default="end",
         ),
     ] = None,

@@ -95,9 +95,9 @@ def check(
     texts together. It then writes "many" replies at once, or "one" if neighbours change them.
     A model that writes wrong text alone is refused.
 
-    The JSON has `models`, each with `name`, `perplexity`, and for those of this process
-    `fingerprint`, `bytes_per_weight`, `layers` and `replies_at_once` (`many`, or `one`); and
-    `problems`, with which the exit code is 1.
+    The JSON has `models`, each with `name` and `perplexity`. Those of this process also have
+    `fingerprint`, `bytes_per_weight`, `layers` and `replies_at_once` (`many` or `one`). With
+    `problems` the exit code is 1.
     """
     require("arena", "A model")
     settings = load_settings(config, preset=preset)

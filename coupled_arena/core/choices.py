@@ -150,9 +150,9 @@ class TieScore(Choice):
     LOSS = "loss", N_("A win for neither")  # the papers' win rate: the probability to be preferred
 
     @classmethod
-    def usual(cls, covariance: Covariance) -> TieScore:
-        """Return what a tie counts for unless somebody says otherwise."""
-        return cls.LOSS if covariance is Covariance.PUBLISHED else cls.HALF
+    def of(cls, chosen: TieScore | None, covariance: Covariance) -> TieScore:
+        """Return what a tie counts for: what was chosen, or the usual beside a covariance."""
+        return chosen or (cls.LOSS if covariance is Covariance.PUBLISHED else cls.HALF)
 
 
 class Ties(Choice):

@@ -22,6 +22,9 @@ Each message is one sentence or two: what is wrong, and what to do. The command 
 and exits with 1; the web app shows it.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class ArenaError(Exception):
     """Base of all errors that a person can mend."""
@@ -103,3 +106,12 @@ class JudgeError(ArenaError):
 
 class NoAnswerError(JudgeError):
     """One question that a judge did not answer; later, or on another question, it may."""
+
+
+@contextmanager
+def in_one_line() -> Iterator[None]:
+    """Turn a value that the statistics refuse into an error that a person can mend."""
+    try:
+        yield
+    except ValueError as error:
+        raise ArenaError(str(error)) from error

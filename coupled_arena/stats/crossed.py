@@ -139,15 +139,15 @@ class _Spread:
         than all voters have.
         """
         every = self._sums(np.ones(len(group), np.bool_))
-        alike, most = _ratio(whole, plain) - 1, _ratio(every[0], every[1]) - 1
-        rho = np.clip(np.where(most > 0, _ratio(alike, most), 0.0), 0.0, 1.0)
+        alike, most = ratio_or_zero(whole, plain) - 1, ratio_or_zero(every[0], every[1]) - 1
+        rho = np.clip(np.where(most > 0, ratio_or_zero(alike, most), 0.0), 0.0, 1.0)
         total, square = _mixed(every, rho)
-        found = _ratio(total**2, square) - 1
+        found = ratio_or_zero(total**2, square) - 1
         by_group = [_mixed(self._sums(group == one), rho) for one in np.unique(group)]
         parts = np.zeros_like(total)
         for sums, squares in by_group:
-            parts += _ratio(sums**2, np.maximum(_ratio(sums**2, squares) - 1, 1.0))
-        return np.maximum(np.minimum(found, _ratio(total**2, parts)), 1.0)
+            parts += ratio_or_zero(sums**2, np.maximum(ratio_or_zero(sums**2, squares) - 1, 1.0))
+        return np.maximum(np.minimum(found, ratio_or_zero(total**2, parts)), 1.0)
 
     def _sums(self, at: Any) -> tuple[FloatArray, ...]:
         """Return Σ q, Σ o, Σ q², Σ q o, Σ o² over voters, for each number, of some cells."""
@@ -179,5 +179,6 @@ def _squares(found: csr_array, adds: csr_array) -> FloatArray:
     return _total(csr_array(csr_array(found @ adds).power(2)))
 
 
-def _ratio(x: FloatArray, y: FloatArray) -> FloatArray:
+def ratio_or_zero(x: FloatArray, y: FloatArray) -> FloatArray:
+    """Return x / y, 0 where y is not above 0."""
     return np.where(y > 0, x / np.where(y > 0, y, 1.0), 0.0)

@@ -110,8 +110,8 @@ def opponent_words(found: ModelSummary) -> str:
     if not found.opponents:
         return _("It has no votes against any opponent yet.")
     if len(found.opponents) == 1:
-        return _("A tie is a win for neither.")
-    text = _("The {n} intervals hold together. A tie is a win for neither.")
+        return _("A tie is half a win for both.")
+    text = _("The {n} intervals hold together. A tie is half a win for both.")
     return text.format(n=len(found.opponents))
 
 

@@ -155,10 +155,10 @@ def test_the_matrix_follows_the_standings(store):
     assert [standing.model for standing in board.standings] == ["B", "A"]
     assert board.head_to_head[0][1] == HeadToHead(wins=6, losses=0, ties=3)
     assert board.head_to_head[1][0] == HeadToHead(wins=0, losses=6, ties=3)
-    assert board.head_to_head[0][1].win_rate == pytest.approx(2 / 3)
-    assert board.head_to_head[0][1].score == pytest.approx(5 / 6)
+    assert board.head_to_head[0][1].win_rate(TieScore.LOSS) == pytest.approx(2 / 3)
+    assert board.head_to_head[0][1].win_rate(TieScore.HALF) == pytest.approx(5 / 6)
     assert board.head_to_head[0][0].comparisons == 0
-    assert board.head_to_head[0][0].win_rate is None
+    assert board.head_to_head[0][0].win_rate(TieScore.HALF) is None
 
 
 def test_missing_votes_are_asked_for_nearest_first(store):

@@ -10,7 +10,7 @@ import pytest
 from coupled_arena.battles.annotation import Annotation
 from coupled_arena.core.choices import Reveals
 from coupled_arena.core.records import Vote, new_id
-from coupled_arena.store.tables import repeats
+from coupled_arena.store.tables import repeats, votes
 from coupled_arena.store.work_queues.battles import Backlog
 from tests.counted import counted, vote_count
 from tests.stored import MODELS, fill
@@ -53,6 +53,20 @@ def vote_on_all(annotation, owner, choose=lambda view: (2, 1)):
 def prefers_the_longer(view):
     first, second = view.turns[0].answers
     return (1, 2) if (len(first), first) > (len(second), second) else (2, 1)
+
+
+def test_nobody_is_asked_again_about_names_they_were_told(annotate, store):
+    """As where an arena told names after each vote, and begins to keep them back."""
+    fill(store, QUESTIONS)
+    annotation = annotate(share=0.3)
+    told = [battle.id for battle, _view in vote_on_all(annotation, "eve")[:15]]
+    store.write(lambda cursor: votes.add_reveals(cursor, [(battle, "eve") for battle in told]))
+    store.write(lambda cursor: cursor.execute("delete from repeats"))
+    backlog = Backlog(store, None, 0.3)
+    asked = [backlog.draw_again("eve", salt) for salt in range(20)]
+    assert all(asked)
+    assert not {each.id for each in asked} & set(told)
+    backlog.close()
 
 
 def test_a_share_comes_twice_well_apart_and_turned(annotate, store):

@@ -8,6 +8,7 @@ from coupled_arena.analysis.battles import OpenedBattle, read_battles
 from coupled_arena.analysis.leaderboard.board_estimates import read_estimates
 from coupled_arena.analysis.leaderboard.one_model import ModelSummary, Strength, read_model
 from coupled_arena.analysis.leaderboard.result import leaderboard
+from coupled_arena.core.choices import TieScore
 from coupled_arena.core.errors import BattleError
 from coupled_arena.core.records import Finish, Mode, Origin, Prompt, Reply
 from coupled_arena.store.database import Store
@@ -51,7 +52,7 @@ def test_each_count_is_the_board_s_and_leads_to_as_many(store, model):
         if name != model:
             each = met[name]
             assert (each.wins, each.comparisons) == (pair.wins, pair.comparisons)
-            assert each.win_rate == pytest.approx(pair.win_rate)
+            assert each.win_rate == pytest.approx(pair.win_rate(TieScore.HALF))
     for strengths in ("categories", "opponents"):
         for each, cells in zip(getattr(found, strengths), page[strengths]["rows"], strict=True):
             assert each.low <= each.win_rate <= each.high

@@ -16,6 +16,7 @@ from coupled_arena.analysis.leaderboard.result import leaderboard
 from coupled_arena.analysis.risk.result import RiskSettings, risk_report
 from coupled_arena.analysis.risk.scores import RiskScores
 from coupled_arena.core.choices import BoardSource, Correction, Covariance, Cutoff, Weighting
+from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.records import Mode
 from coupled_arena.stats.counts import JudgedCounts, PairCounts
 from coupled_arena.stats.coupling.score_tables import ScoreTable
@@ -259,6 +260,25 @@ def saved(shared, prompts=60, seed=1):
     coupled = shared * luck + np.sqrt(1 - shared**2) * own[0]
     models = NAMES[:2]
     return coupling(StoredScores("quiz", ScoreTable(models, coupled, own[1])))
+
+
+def test_models_that_no_votes_join_need_votes_between_them():
+    board = board_of(duels(("ant", "bee", 12, 8), ("cow", "dog", 14, 9)))
+    said = board_verdict(board)
+    assert "No votes join cow and ant" in said
+    assert "more votes on" not in said
+    with pytest.raises(ArenaError, match="No votes join cow and ant"):
+        plan_separation(board.estimates, PlanGoal(model="cow", other="ant"))
+
+
+@pytest.mark.parametrize("more", [(), ("another",)])
+def test_a_judge_that_cannot_be_planned_with_takes_no_plan_away(more):
+    board = board_of(duels(("ant", "bee", 12, 8)))
+    alone = board_verdict(board)
+    assert "more votes on ant and bee" in alone
+    selection = Selection(judge="gpt", more_judges=more)
+    estimates = replace(board.estimates, selection=selection)
+    assert board_verdict(replace(board, estimates=estimates)) == alone
 
 
 def test_savings_are_claimed_where_the_interval_misses_zero():

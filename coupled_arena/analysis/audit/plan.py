@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,8 +10,8 @@ import numpy as np
 from coupled_arena.analysis.audit.verdicts import AuditEstimates
 from coupled_arena.analysis.leaderboard.board_estimates import BoardEstimates
 from coupled_arena.core.choices import BoardSource, Cutoff, Weighting
-from coupled_arena.core.errors import ArenaError
-from coupled_arena.core.language import _
+from coupled_arena.core.errors import ArenaError, in_one_line
+from coupled_arena.core.language import N_, _
 from coupled_arena.stats.counts import FloatArray, PairCounts
 from coupled_arena.stats.intervals import critical_value
 from coupled_arena.stats.judges.planner import (
@@ -56,6 +54,7 @@ def touching(counts: PairCounts, weights: FloatArray) -> int:
     return int(pairs[at[:, None] | at[None, :]].sum())
 
 
+UNJOINED = N_("No votes join {one} and {other}, even through others: only such votes can tell.")
 PLANNED = (Cutoff.MAX_T, Cutoff.STEP_DOWN, Cutoff.BONFERRONI, Cutoff.ANY_TIME)
 """Cut-offs that a separation can be planned for."""
 
@@ -258,7 +257,7 @@ def plan_interval(estimates: AuditEstimates, question: PlanGoal) -> VotePlan:
     lacking = _("{judge} has no verdict on {name!r}. Models with verdicts: {known}.")
     place = _place(lacking, means.models, question.model, judge=estimates.selection.judge)
     weights = contrast(k, place)
-    with _one_line():
+    with in_one_line():
         goal = variance_for_width(question.width, question.alpha)
         made = _plan(
             question,
@@ -294,11 +293,13 @@ def plan_separation(board: BoardEstimates, question: PlanGoal) -> VotePlan:
     if places[0] == places[1]:
         text = _("{model} cannot be separated from itself. Name two models.")
         raise ArenaError(text.format(model=question.model))
+    if not human.joins(*(names := [human.models[place] for place in places])):
+        raise ArenaError(_(UNJOINED).format(one=names[0], other=names[1]))
     weights = contrast(len(human.models), *places)
     of_all = np.zeros(len(board.votes.models))
     of_all[[board.votes.models.index(model) for model in human.models]] = weights
     votes = touching(board.votes, of_all)
-    with _one_line():
+    with in_one_line():
         variance = float(weights @ human.covariance @ weights)
         check_variance(variance)
         estimated = float(weights @ human.theta)
@@ -308,9 +309,7 @@ def plan_separation(board: BoardEstimates, question: PlanGoal) -> VotePlan:
         goal, critical = _goal(board, question, lead, variance)
         grounds = _Grounds(
             variance=variance,
-            explained=explained_within_pairs(board.judged, of_all, human.weighting, human.ties)
-            if selection.judge
-            else 0.0,
+            explained=_explained(board, of_all, human),
             counted=votes,
             votes=votes,
             verdicts=touching(board.judged.verdicts, of_all),
@@ -362,6 +361,17 @@ def _likely(board: BoardEstimates, question: PlanGoal, lead: float) -> LikelyLea
     )
 
 
+def _explained(board: BoardEstimates, weights: FloatArray, human: Estimate) -> float:
+    """Return what the judge explains of the difference of two models; 0 without one judge."""
+    if len(board.selection.judges) != 1:
+        return 0.0
+    share = explained_within_pairs(board.judged, weights, human.weighting, human.ties)
+    if math.isnan(share):
+        text = _("{judge} has no verdicts beside votes on these models to plan with.")
+        raise ArenaError(text.format(judge=board.selection.judge))
+    return share
+
+
 def _goal(
     board: BoardEstimates, question: PlanGoal, lead: float, variance: float
 ) -> tuple[float, float]:
@@ -388,15 +398,6 @@ def _stepped_down(board: BoardEstimates, alpha: float, more: float) -> float:
     human = board.by_source[BoardSource.HUMAN]
     then = replace(human, covariance=human.covariance / more, size=human.size * more)
     return Separation(then, board.draws).rank_sets(alpha, Cutoff.STEP_DOWN).critical_value
-
-
-@contextmanager
-def _one_line() -> Iterator[None]:
-    """Turn what the statistics refuse into an error that a person can mend."""
-    try:
-        yield
-    except ValueError as error:
-        raise ArenaError(str(error)) from error
 
 
 @dataclass(frozen=True)

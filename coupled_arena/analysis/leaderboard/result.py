@@ -10,7 +10,7 @@ from coupled_arena.analysis.leaderboard.board_estimates import (
     BoardEstimates,
 )
 from coupled_arena.analysis.style.result import StyleBoard
-from coupled_arena.core.choices import BoardSource, Control, Cutoff, Scope, Voters
+from coupled_arena.core.choices import BoardSource, Control, Cutoff, Scope, TieScore, Voters
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.records import Mode
 from coupled_arena.stats.counts import PairCounts
@@ -289,15 +289,12 @@ class HeadToHead:
         """How often the two were compared."""
         return self.wins + self.losses + self.ties
 
-    @property
-    def win_rate(self) -> float | None:
-        """Fraction of the comparisons that the model won, None without any."""
-        return self.wins / self.comparisons if self.comparisons else None
-
-    @property
-    def score(self) -> float | None:
-        """Wins and half the ties, as a fraction: one half where the two are even."""
-        return (self.wins + self.ties / 2) / self.comparisons if self.comparisons else None
+    def win_rate(self, ties: TieScore) -> float | None:
+        """Return the model's share of the comparisons, None without any."""
+        if not self.comparisons:
+            return None
+        won = self.wins + (self.ties / 2 if ties is TieScore.HALF else 0)
+        return won / self.comparisons
 
 
 @dataclass(frozen=True)

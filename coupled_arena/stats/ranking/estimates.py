@@ -170,6 +170,13 @@ class Estimate:
         """Square roots of the variances, shape (k,)."""
         return np.sqrt(np.diag(self.covariance))
 
+    def joins(self, one: str, other: str) -> bool:
+        """Whether votes tell of two models' order, directly or through others."""
+        if self.sparse is None:
+            return True
+        groups = self.sparse.groups
+        return bool(groups[self.models.index(one)] == groups[self.models.index(other)])
+
     def clustered(
         self, gram: FloatArray, clusters: int, products: PairProducts | None = None
     ) -> Estimate:
@@ -333,7 +340,7 @@ def _weighting_in_force(
             "{short}: a fit to all votes (Bradley-Terry) fills in the rest, and error bars allow "
             "for that."
         ).format(short=short)
-        return weighting, tuple(judges for judges in (warning, unjoined_groups(cells)) if judges)
+        return weighting, tuple(text for text in (warning, unjoined_groups(cells)) if text)
     if short:
         warning = _(
             "{short}: until then each comparison weighs the same, which favours models that met "

@@ -74,6 +74,11 @@ class SparsePairs:
         """How many pairs are filled in."""
         return int((self.share < 1).sum()) // 2
 
+    @property
+    def groups(self) -> IntArray:
+        """Number of the group of each model, shape (k,): votes join the models of a group."""
+        return groups_of(self.share)
+
     def of_both(self, direct: Influence) -> Influence:
         """Return what comparisons add for their two models, through the fit as well."""
         each = np.arange(len(self.share))
@@ -151,9 +156,14 @@ def sparse_pairs(cells: StratumCells, strata: Strata, ties: TieScore) -> SparseP
     )
 
 
+def groups_of(votes: FloatArray) -> IntArray:
+    """Return a number of its group for each model; no votes join two groups."""
+    return np.asarray(connected_components(votes > 0, directed=False)[1], dtype=np.int64)
+
+
 def unjoined_groups(cells: StratumCells) -> str:
     """Say that no votes join some models with others; nothing if they do."""
-    groups = connected_components(cells.n.sum(axis=2) > 0, directed=False)[0]
+    groups = int(groups_of(cells.n.sum(axis=2)).max()) + 1
     if groups < 2:
         return ""
     text = _(

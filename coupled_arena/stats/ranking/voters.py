@@ -28,11 +28,10 @@ from scipy.sparse import csr_array, vstack
 
 from coupled_arena.core.choices import Weighting
 from coupled_arena.stats.counts import FloatArray, IntArray
+from coupled_arena.stats.crossed import CONCENTRATED, ratio_or_zero
 from coupled_arena.stats.ranking.estimates import Estimate, Tastes
 
 _BLOCK = 1 << 22  # numbers at once: 32 MB
-_CONCENTRATED = 0.6
-"""Σ W² from which a pair tells nothing of tastes: one voter has two thirds of its votes or more."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,13 +160,13 @@ class Shares:
             The covariance with these clusters, and with none.
         """
         q, o = (_differences(np.diag(x), sign=0) for x in (self.q, self.o))
-        alike = _ratio(_differences(clustered), _differences(plain)) - 1
-        most = _ratio(q, o) - 1
-        share = np.clip(np.where(most > 0, _ratio(alike, most), 0.0), 0.0, 1.0)
+        alike = ratio_or_zero(_differences(clustered), _differences(plain)) - 1
+        most = ratio_or_zero(q, o) - 1
+        share = np.clip(np.where(most > 0, ratio_or_zero(alike, most), 0.0), 0.0, 1.0)
         qq, qo, oo = (_differences(x, sign=1) for x in (self.qq, self.qo, self.oo))
         total = share * q + (1 - share) * o
         square = share**2 * qq + 2 * share * (1 - share) * qo + (1 - share) ** 2 * oo
-        return np.maximum(_ratio(total**2, square) - 1, 1.0)
+        return np.maximum(ratio_or_zero(total**2, square) - 1, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -304,7 +303,7 @@ def _uneven(shares: Shares | None) -> float:
     """
     if shares is None:
         return 1.0
-    met = (shares.squares > 0) & (shares.squares < _CONCENTRATED)
+    met = (shares.squares > 0) & (shares.squares < CONCENTRATED)
     squares, cubes = shares.squares[met], shares.cubes[met]
     left = (squares - 2 * cubes + squares**2) / (1 - squares)
     return float((squares / left).mean()) if met.any() else 1.0
@@ -319,7 +318,7 @@ def _tastes(estimate: Estimate, table: VoterTable, shares: Shares) -> FloatArray
         inflation = (shares.clusters / (shares.clusters - 1)) ** 2
     else:  # what residuals lost to the mean of their pair, where they were taken from it
         own = estimate.residuals > 1
-        known = known & (~own | (shares.squares < _CONCENTRATED))
+        known = known & (~own | (shares.squares < CONCENTRATED))
         of_voters = np.where(own & known, 1 / (1 - np.where(own & known, shares.squares, 0)), 1.0)
     of_voters, of_votes = (x / estimate.residuals for x in (of_voters, of_votes))
     by_voter = inflation * _gram(table.kinds.sums(table.found, np.sqrt(known * of_voters)))
@@ -378,7 +377,3 @@ def _differences(of: FloatArray, sign: int = -1) -> FloatArray:
     found = own[:, None] + own + sign * (of + of.T)
     np.fill_diagonal(found, own)
     return found
-
-
-def _ratio(x: FloatArray, y: FloatArray) -> FloatArray:
-    return np.where(y > 0, x / np.where(y > 0, y, 1.0), 0.0)

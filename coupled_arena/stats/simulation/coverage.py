@@ -75,7 +75,7 @@ class SimulationPlan:
     @property
     def tie_score(self) -> TieScore:
         """What a tie counts for."""
-        return self.ties or TieScore.usual(self.covariance)
+        return TieScore.of(self.ties, self.covariance)
 
     @property
     def win_rates(self) -> FloatArray:
@@ -241,7 +241,7 @@ def estimate_drawn(
     The options are those of `SimulationPlan`; `check` is whether verdicts alone are used only if
     they are like those beside votes.
     """
-    settings = weighting, covariance, ties or TieScore.usual(covariance)
+    settings = weighting, covariance, TieScore.of(ties, covariance)
     if not isinstance(drawn, Rankings) or covariance is Covariance.PUBLISHED:
         counts = drawn.counts() if isinstance(drawn, Rankings) else drawn
         prompts, rows = None, None

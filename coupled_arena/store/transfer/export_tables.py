@@ -136,18 +136,22 @@ SCORE_FAULTS = _of_reply(
     "scores",
     "when i.source not in ('benchmark', 'import') then 'unknown source ' || short(i.source)",
 )
+_RANK_FAULTS = """    when len({row}.ranks) <> len(b.models)
+        then 'it ranks ' || len({row}.ranks) || ' models, the battle has ' || len(b.models)
+    when list_min({row}.ranks) <> 1 then 'the best rank must be 1'
+    when {row}.both_bad and list_max({row}.ranks) <> 1
+        then 'a vote that finds all replies bad cannot rank one above another'
+    when list_sort({row}.shown) <> range(len(b.models))
+        then 'shown is not an order of its places'
+"""
+_RANKS_OF_VOTE, _RANKS_OF_REPEAT = (_RANK_FAULTS.format(row=row) for row in "vr")
 # Whoever was shown the names no longer votes blind. A vote older than the one that stands was
 # replaced where it was cast.
-VOTE_FAULTS = """
+VOTE_FAULTS = f"""
 select file, line, case
     when b.models is null then 'there is no battle ' || v.battle
     when v.models <> b.models then 'battle ' || v.battle || ' has other models here'
-    when len(ranks) <> len(b.models)
-        then 'it ranks ' || len(ranks) || ' models, the battle has ' || len(b.models)
-    when list_min(ranks) <> 1 then 'the best rank must be 1'
-    when both_bad and list_max(ranks) <> 1
-        then 'a vote that finds all replies bad cannot rank one above another'
-    when list_sort(shown) <> range(len(b.models)) then 'shown is not an order of its places'
+{_RANKS_OF_VOTE}
     when not known and shown_at < cast_at
         then v.voter || ' had been told the models before this vote'
     when not known and stands_at > cast_at and not list_contains(beside, stands)
@@ -178,15 +182,10 @@ from in_rationales as r
 left join votes as v on v.vote = r.vote
 where reason is not null
 """
-REPEAT_FAULTS = """
+REPEAT_FAULTS = f"""
 select file, line, case
     when b.models is null then 'there is no battle ' || r.battle
-    when len(r.ranks) <> len(b.models)
-        then 'it ranks ' || len(r.ranks) || ' models, the battle has ' || len(b.models)
-    when list_min(r.ranks) <> 1 then 'the best rank must be 1'
-    when r.both_bad and list_max(r.ranks) <> 1
-        then 'a vote that finds all replies bad cannot rank one above another'
-    when list_sort(r.shown) <> range(len(b.models)) then 'shown does not name each place once'
+{_RANKS_OF_REPEAT}
     when v.voter is null then 'there is no first vote of ' || short(r.voter) || ' on its battle'
 end as reason
 from in_repeats as r

@@ -83,7 +83,9 @@ where battle in (select battle from waiting)
 """
 # What a voter has said in the order in which they did, and whether it came twice.
 _OWN = """
-select battle, battle_no, second.voter is not null as repeated
+select
+    battle, battle_no, second.voter is not null as repeated,
+    battle in (select battle from reveals where voter = $voter) as told
 from (
     select battle, min(seq) as first from votes
     where voter = $voter and source = 'human'
@@ -264,7 +266,8 @@ class Backlog:
         skipped : collection of int
             Numbers of battles to leave out.
         """
-        own = self._own(voter) if self._share else []
+        # Whoever was told the names of a battle would not vote on it blind a second time.
+        own = [each[:3] for each in self._own(voter) if not each[3]] if self._share else []
         if self._due(voter, len(own)) <= sum(repeated for *_, repeated in own):
             return None
         there = [
@@ -275,7 +278,7 @@ class Backlog:
         there = [each for each in there if each.number not in skipped]
         return random.Random(f"{salt} {len(own)}").choice(there) if there else None
 
-    def _own(self, voter: str) -> list[tuple[str, int, bool]]:
+    def _own(self, voter: str) -> list[tuple[str, int, bool, bool]]:
         with self._using:
             return self._cursor.execute(_OWN, {"voter": voter}).fetchall()
 
@@ -303,10 +306,11 @@ class Backlog:
         known = self._known.get(voter, [])
         asked = {"voter": voter, "battles": self.battles, "known": known}
         found = Progress(*self._row(_PROGRESS, **asked, each=self._each))
-        repeated = sum(again for *_, again in self._own(voter)) if self._share else 0
-        now, end = (self._due(voter, found.yours + more) for more in (0, found.left))
-        due = {"due": max(0, end - repeated), "due_now": max(0, now - repeated)}
-        return replace(found, repeated=repeated, **due)
+        own = self._own(voter) if self._share else []
+        blind = [repeated for *_, repeated, told in own if not told]
+        now, end = (self._due(voter, len(blind) + more) - sum(blind) for more in (0, found.left))
+        repeated = sum(repeated for *_, repeated, _told in own)
+        return replace(found, repeated=repeated, due=max(0, end), due_now=max(0, now))
 
     def seed_is_open(self, battle_id: str, voter: str) -> bool:
         """Return whether this voter may still be asked about another battle with the same seed."""

@@ -108,8 +108,9 @@ class AnnotationTab:
         return None, None, again, self._progress(owner, over_text(skipped))
 
     def _progress(self, owner: str, said: str = "") -> Markup:
-        bar = progress_bar(self._annotation.progress(owner), said)
-        if self._annotation.reveal is Reveals.EACH or not self._annotation.opens(owner):
+        progress = self._annotation.progress(owner)
+        bar = progress_bar(progress, said)
+        if self._annotation.reveal is Reveals.EACH or not self._annotation.opens(owner, progress):
             return bar
         line = _("Names, boards and battles are open to you now.")
         return joined([bar, _OPEN.format(line, _("Show them"))])

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from coupled_arena.analysis.leaderboard.result import BoardRow, HeadToHead, Leaderboard, Standing
 from coupled_arena.analysis.style.result import StyleBoard
-from coupled_arena.core.choices import BoardSource, Scope
+from coupled_arena.core.choices import BoardSource, Scope, TieScore
 from coupled_arena.core.language import _
 from coupled_arena.stats.coupling.modes import ModeComparison, stars
 from coupled_arena.views.figures import registry
@@ -56,7 +56,6 @@ def win_rate_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
         [(row, place.likely_rate, place.low, place.high) for row, _, place in known], theme
     )
     dots["hovertext"] = [_describe(standing, place) for _, standing, place in known]
-    level = f"{100 * (1 - board.alpha):.4g}%"
     head = head_of(
         registry.WIN_RATES,
         lines=(
@@ -64,7 +63,7 @@ def win_rate_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
             *_size_words(board),
             key(
                 (_DOT, theme.accent, _("win rate")),
-                (_BAR, theme.pale, _("{level} interval").format(level=level)),
+                (_BAR, theme.pale, _("{level} interval").format(level=level(board.alpha))),
             ),
         ),
         numbers=_placed(board).only(
@@ -85,7 +84,7 @@ def rank_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
     possible = _("still possible, at {level}")
     if board.scope is Scope.MARGINAL:
         possible = _("still possible, at {level}, each model alone")
-    possible = possible.format(level=f"{100 * (1 - board.alpha):.4g}%")
+    possible = possible.format(level=level(board.alpha))
     dots = {
         **marks([place.rank for _, _, place in known], rows, theme.accent),
         "hovertext": [_describe(standing, place) for _, standing, place in known],
@@ -196,16 +195,16 @@ def mode_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
 def pair_heatmap(board: Leaderboard, *, dark: bool = False) -> go.Figure:
     """Draw how often each model, in a row, beat each other, in a column.
 
-    Cells say "62%" and "13/21", or only "62" where there are more than five models; all of it
+    Cells say "62%" and "n = 21", or only "62" where there are more than five models; all of it
     is in the hover text. The colour counts ties half, so that it is neutral where two
     models are even, however often they tied.
     """
     theme = theme_for(dark)
     models = [standing.model for standing in board.standings]
-    pairs = board.head_to_head
+    pairs, ties = board.head_to_head, board.estimates.method.ties
     cells = {
-        "z": [[pair.score for pair in row] for row in pairs],
-        "text": [[_cell_text(pair, len(models)) for pair in row] for row in pairs],
+        "z": [[pair.win_rate(TieScore.HALF) for pair in row] for row in pairs],
+        "text": [[_cell_text(pair, ties, len(models)) for pair in row] for row in pairs],
         "hovertext": [
             [_describe_pair(this, that, pair) for that, pair in zip(models, row, strict=True)]
             for this, row in zip(models, pairs, strict=True)
@@ -376,12 +375,13 @@ def _describe(standing: BoardRow, place: Standing) -> str:
     )
 
 
-def _cell_text(pair: HeadToHead, k: int) -> str:
-    if pair.win_rate is None or k > FULL:
+def _cell_text(pair: HeadToHead, ties: TieScore, k: int) -> str:
+    share = pair.win_rate(ties)
+    if share is None or k > FULL:
         return ""
     if k > CROWDED:
-        return f"{100 * pair.win_rate:.0f}"
-    return f"{pair.win_rate:.0%}<br>{pair.wins}/{pair.comparisons}"
+        return f"{100 * share:.0f}"
+    return f"{share:.0%}<br>n = {pair.comparisons}"
 
 
 def _describe_pair(this: str, that: str, pair: HeadToHead) -> str:

@@ -149,7 +149,7 @@ def head_to_head(board: Leaderboard) -> Table[_Row]:
             "losses": pair.losses,
             "ties": pair.ties,
             "comparisons": pair.comparisons,
-            "win_rate": pair.win_rate,
+            "win_rate": pair.win_rate(board.estimates.method.ties),
         }
         for model, pairs in zip(models, board.head_to_head, strict=True)
         for opponent, pair in zip(models, pairs, strict=True)
@@ -166,7 +166,11 @@ HEAD_TO_HEAD: tuple[Column[_Row], ...] = (
     Column("ties", int, "Comparisons that neither won, both bad included", heading=N_("Ties")),
     Column("comparisons", int, "All comparisons of the two", heading=N_("Comparisons")),
     Column(
-        "win_rate", float, "Fraction of them that the model won", heading=N_("Win rate"), text=".1%"
+        "win_rate",
+        float,
+        "Fraction of them that the model won, and half of its ties where ties are half a win",
+        heading=N_("Win rate"),
+        text=".1%",
     ),
 )
 
@@ -199,7 +203,7 @@ def pair_table(board: Leaderboard, address: Callable[[str, str], str | None]) ->
         if not pair.comparisons:
             return Cell(_DASH, None)
         won, to = broken(f"{pair.wins}/{pair.comparisons}"), address(model, opponent)
-        return Cell(link(to, won) if to else won, pair.wins / pair.comparisons)
+        return Cell(link(to, won) if to else won, pair.win_rate(board.estimates.method.ties))
 
     rows = (
         [model, *(cell(model, *met) for met in zip(names, pairs, strict=True))]

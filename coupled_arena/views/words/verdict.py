@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from statistics import fmean
 
-from coupled_arena.analysis.audit.plan import PLANNED, PlanGoal, VotePlan, plan_separation
+from coupled_arena.analysis.audit.plan import (
+    PLANNED,
+    UNJOINED,
+    PlanGoal,
+    VotePlan,
+    plan_separation,
+)
 from coupled_arena.analysis.leaderboard.result import Leaderboard, Standing
 from coupled_arena.core.choices import BoardSource, Covariance, Cutoff, Scope
 from coupled_arena.core.errors import ArenaError
@@ -98,6 +105,8 @@ def _sure(board: Leaderboard) -> str:
 
 def _wish(board: Leaderboard, first: list[str]) -> str:
     """Return what would tell the first two apart; nothing where the planner has no answer."""
+    if apart := _unjoined(board, first):
+        return _(UNJOINED).format(one=apart[0], other=apart[1])
     plan = _planned(board, first)
     votes = plan.votes_to_cast_alone if plan else 0
     if not plan or not votes:
@@ -141,6 +150,14 @@ def _more_people(plan: VotePlan, one: str, other: str) -> str:
     return text.format(one=one, other=other, **known)
 
 
+def _unjoined(board: Leaderboard, first: list[str]) -> tuple[str, str] | None:
+    """Return two of the models that no votes join; None where the board is not people's."""
+    if board.source is not BoardSource.HUMAN or board.estimate is None:
+        return None
+    joins = board.estimate.joins
+    return next(((first[0], other) for other in first[1:] if not joins(first[0], other)), None)
+
+
 def _planned(board: Leaderboard, first: list[str]) -> VotePlan | None:
     """Return the plan for the first two; None where it is of another board, or there is none."""
     planned = board.source is BoardSource.HUMAN and board.cutoff in PLANNED
@@ -153,6 +170,8 @@ def _planned(board: Leaderboard, first: list[str]) -> VotePlan | None:
         model=first[0], other=first[1], lead=one - other, alpha=board.alpha, cutoff=board.cutoff
     )
     try:
-        return plan_separation(board.estimates, goal)
+        # By people alone: nobody can plan with several judges, or one without a verdict on either.
+        alone = replace(board.estimates.selection, judge=None, more_judges=())
+        return plan_separation(replace(board.estimates, selection=alone), goal)
     except ArenaError:  # equal so far, or nothing varies: there is nothing to plan from
         return None

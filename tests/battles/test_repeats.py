@@ -60,8 +60,9 @@ def test_nobody_is_asked_again_about_names_they_were_told(annotate, store):
     fill(store, QUESTIONS)
     annotation = annotate(share=0.3)
     told = [battle.id for battle, _view in vote_on_all(annotation, "eve")[:15]]
+    for table in ("repeats", "reveals"):
+        store.write(lambda cursor, table=table: cursor.execute(f"delete from {table}"))
     store.write(lambda cursor: votes.add_reveals(cursor, [(battle, "eve") for battle in told]))
-    store.write(lambda cursor: cursor.execute("delete from repeats"))
     backlog = Backlog(store, None, 0.3)
     asked = [backlog.draw_again("eve", salt) for salt in range(20)]
     assert all(asked)

@@ -181,7 +181,10 @@ def test_win_rates_and_votes_are_the_leaderboards(tmp_path, new_battle, new_vote
     pairs = board.to_frame("pairs").set_index(["model", "opponent"]).loc[mine.index]
     assert mine["sum"].tolist() == pairs.wins.tolist()
     assert mine["count"].tolist() == pairs.comparisons.tolist()
-    assert mine["mean"].tolist() == pytest.approx(pairs.win_rate.tolist())
+    # A tie is half a win for both: the mean of the share won and of the share not lost.
+    lost = mine["mean"].swaplevel().loc[mine.index].to_numpy()
+    share = (mine["mean"] + 1 - lost) / 2
+    assert share.tolist() == pytest.approx(pairs.win_rate.tolist())
     theirs = board.to_frame().set_index("model")
     votes = long.groupby("model", observed=True).size()
     assert votes.to_dict() == theirs.human_votes.to_dict()

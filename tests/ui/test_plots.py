@@ -200,8 +200,8 @@ def test_long_names_keep_both_ends(store):
 
 def test_cells_say_fraction_and_counts(coupled):
     heatmap = pair_heatmap(coupled).data[0]
-    assert heatmap.text[0][1] == "62%<br>13/21"
-    assert heatmap.text[1][0] == "24%<br>5/21"
+    assert heatmap.text[0][1] == "69%<br>n = 21"  # 13 won and 3 tied
+    assert heatmap.text[1][0] == "31%<br>n = 21"
     assert "13 won, 5 lost, 3 tied" in heatmap.hovertext[0][1]
     assert heatmap.z[0][1] == pytest.approx(14.5 / 21)
     assert heatmap.z[0][1] + heatmap.z[1][0] == pytest.approx(1)  # centred at one half

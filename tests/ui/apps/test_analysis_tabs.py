@@ -71,7 +71,7 @@ def test_the_tab_audit(site, visit):
     power = page.get_by_label("Probability to separate")
     power.fill("0.9")
     power.press("Tab")
-    page.wait_for_selector("#plan >> text=on the leaderboard of 2 models")
+    page.wait_for_selector("#plan >> text=The leaderboard compares 2 models")
     page.wait_for_selector("#plan >> text=with probability 0.9")
     power.fill("2")
     power.press("Tab")

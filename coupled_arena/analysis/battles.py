@@ -57,6 +57,7 @@ def read_battles(
     hidden: Hidden,
     *,
     reader: str | None = None,
+    told: str | None = None,
     size: int = PAGE,
 ) -> FoundBattles:
     """Return the newest battles that a filter selects.
@@ -67,6 +68,8 @@ def read_battles(
         Which battles stay hidden, as in `transfer.export.export`.
     reader : str, optional
         The reader, who may count a board of their own votes.
+    told : str, optional
+        A voter who may see the battles that they were told the names of.
     size : int
         How many battles a page has.
 
@@ -79,8 +82,8 @@ def read_battles(
     """
     with store.cursor() as cursor:
         cursor.execute("begin")  # a list and a count of one moment
-        tally = battle_search.tally(cursor, wanted, hidden)
-        found = battle_search.page(cursor, wanted, hidden, size + 1)
+        tally = battle_search.tally(cursor, wanted, hidden, told)
+        found = battle_search.page(cursor, wanted, hidden, size + 1, told)
         cursor.execute("commit")
     # Whoever could count hidden battles by their words, or by who voted, could find their own.
     board_like = wanted.text is wanted.benchmark is None and wanted.voter in (None, reader)
@@ -92,8 +95,10 @@ def read_battles(
     )
 
 
-def read_battle(store: Store, battle: str, hidden: Hidden) -> OpenedBattle:
-    """Return one battle, by its whole id.
+def read_battle(
+    store: Store, battle: str, hidden: Hidden, *, told: str | None = None
+) -> OpenedBattle:
+    """Return one battle, by its whole id; see `read_battles`.
 
     Raises
     ------
@@ -102,7 +107,7 @@ def read_battle(store: Store, battle: str, hidden: Hidden) -> OpenedBattle:
     """
     with store.cursor() as cursor:
         cursor.execute("begin")
-        if not battle_search.is_shown(cursor, battle, hidden):
+        if not battle_search.is_shown(cursor, battle, hidden, told):
             raise BattleError(
                 _("There is no such battle here, or people may still be asked to vote on it.")
             )

@@ -59,7 +59,7 @@ def build(services: Services) -> tuple[Page, HeldBack | None]:
             with gr.Tab(_("Battle"), id="battle"):
                 _build_battle_tab(services, page, redecoder)
             with held_back.noting(page) if held_back else nullcontext():
-                telling = _build_telling_tabs(services, page, tabs, redecoder, shown=not held_back)
+                telling = _build_telling_tabs(services, page, tabs, redecoder, held_back)
             if services.members.may_decide:
                 VotesTab(services.store).build(page, tabs)  # it asks for an admin itself
         if held_back:
@@ -68,14 +68,18 @@ def build(services: Services) -> tuple[Page, HeldBack | None]:
 
 
 def _build_telling_tabs(
-    services: Services, page: Page, tabs: gr.Tabs, redecoder: Redecoder | None, *, shown: bool
+    services: Services,
+    page: Page,
+    tabs: gr.Tabs,
+    redecoder: Redecoder | None,
+    held_back: HeldBack | None,
 ) -> list[gr.Tab]:
     """Lay out the tabs that have names, inside the current tabs of a page; return them."""
     hidden: Hidden = "stored" if isinstance(services.arena, Annotation) else "rounds"
     made: list[gr.Tab] = []
 
     def tab(title: str, name: str, **more: Any) -> gr.Tab:
-        made.append(gr.Tab(title, id=name, visible=shown, **more))
+        made.append(gr.Tab(title, id=name, visible=not held_back, **more))
         return made[-1]
 
     with tab(_("Leaderboard"), "leaderboard"):
@@ -97,7 +101,7 @@ def _build_telling_tabs(
         experiments.build()
     _build_compare_tab(services, redecoder)
     with tab(_("Battles"), "battles"):
-        BattlesTab(services.store, hidden, redecoder).build()
+        BattlesTab(services.store, hidden, redecoder, held_back).build()
     with tab(_("Data"), "data", elem_id="data-tab") as data:
         DataTab(services.store, hidden).build()
         if services.backup:

@@ -162,6 +162,35 @@ def test_a_share_that_is_done_opens_names_and_boards(people):
     assert not any(tab.get("visible") for tab in closed["data"])
 
 
+def look(visitor, query="?tab=battles"):
+    """Return what the tab of battles answers to an address."""
+    return visitor.call(visitor.dependency("look", "battles"), [], {"query": query})["data"][0]
+
+
+def test_the_battles_of_a_share_open_with_it_and_no_others(tmp_path):
+    """Somebody else may still be asked about others, and their names are told by nobody."""
+    with served(tmp_path, "votes_each = 1", questions=2) as client:
+        people = People(client)
+        one = people.come()
+        start(one)
+        one.call(one.dependency("vote", "round"), [None], {"ranks": [2, 1]})
+        cookies = dict(client.cookies)
+        refused = client.post(JOIN, json=body(one, one.dependency("look", "battles")))
+        assert refused.status_code == 403
+        other = people.come()
+        vote_on_all(other)
+        own = [row["href"] for row in look(other)["list"]["rows"]]
+        assert len(own) == 1
+        people.come(cookies)
+        (row,) = look(one)["list"]["rows"]
+        assert row["href"] not in own
+        assert set(look(one, row["href"])["battle"]["models"]) == set(MODELS[:2])
+        assert "no such battle here" in look(one, own[0])["error"]
+        admin = people.admin()
+        assert len(look(admin)["list"]["rows"]) == 2
+        assert "battle" in look(admin, own[0])
+
+
 def test_admins_see_all_and_files_are_for_who_may_know(people):
     admin = people.admin()
     output = admin.call(admin.dependency("click", "make-files"), ["jsonl"])

@@ -18,6 +18,20 @@ VISIBLE: dict[Hidden, str] = {
 }
 
 
+def shown_to(hidden: Hidden, told: str | None, values: dict[str, object]) -> str:
+    """Return the condition on battles that a reader may see, and add its value to `values`.
+
+    Parameters
+    ----------
+    told : str or None
+        A voter: battles whose names they were told are shown to them, too.
+    """
+    if told is None:
+        return VISIBLE[hidden]
+    values["told"] = told
+    return f"({VISIBLE[hidden]}) or battle in (select battle from reveals where voter = $told)"
+
+
 def visible_models(cursor: Cursor, models: Sequence[str]) -> tuple[str, ...]:
     """Return those of some models that are in a battle which may be shown.
 

@@ -16,7 +16,7 @@ from coupled_arena.core.errors import BattleError, StoreError
 from coupled_arena.core.language import _
 from coupled_arena.core.records import ANYHOW, Drawn, Mode, Outcome
 from coupled_arena.core.sql import Cursor
-from coupled_arena.store.queries.battle_conditions import DRAWN, VISIBLE, Hidden, drawn_values
+from coupled_arena.store.queries.battle_conditions import DRAWN, Hidden, drawn_values, shown_to
 from coupled_arena.store.queries.comparisons import Selection, condition_of, model_numbers
 from coupled_arena.store.tables.times import utc
 
@@ -286,13 +286,15 @@ class FoundBattle:
     preferences: tuple[Preferences, ...]
 
 
-def tally(cursor: Cursor, wanted: BattleFilter, hidden: Hidden) -> Tally:
+def tally(cursor: Cursor, wanted: BattleFilter, hidden: Hidden, told: str | None = None) -> Tally:
     """Count what a filter selects, page or not.
 
     Parameters
     ----------
     hidden : {"nothing", "rounds", "stored"}
         What may not be shown, as in `transfer.export.export`.
+    told : str, optional
+        As in `shown_to`.
 
     Raises
     ------
@@ -300,13 +302,14 @@ def tally(cursor: Cursor, wanted: BattleFilter, hidden: Hidden) -> Tally:
         The store knows no such model or judge.
     """
     found, _, values = selection_of(cursor, wanted)
+    may_be_shown = shown_to(hidden, told, values)
     row = cursor.execute(
         f"""
         select
             count(*) filter (shown),
             coalesce(sum(n) filter (shown), 0)::bigint,
             coalesce(sum(n) filter (not shown), 0)::bigint
-        from (select n, {VISIBLE[hidden]} as shown from ({found}))
+        from (select n, ({may_be_shown}) as shown from ({found}))
         """,
         values,
     ).fetchall()[0]
@@ -314,7 +317,11 @@ def tally(cursor: Cursor, wanted: BattleFilter, hidden: Hidden) -> Tally:
 
 
 def page(
-    cursor: Cursor, wanted: BattleFilter, hidden: Hidden, size: int = PAGE
+    cursor: Cursor,
+    wanted: BattleFilter,
+    hidden: Hidden,
+    size: int = PAGE,
+    told: str | None = None,
 ) -> list[FoundBattle]:
     """Return the selected battles that may be shown, the newest first, at most one page of them.
 
@@ -332,13 +339,14 @@ def page(
             (created_at, battle_no)
                 < (select (created_at, battle_no) from battles where battle = $after)
         """
-        values["after"] = _place(cursor, wanted.before, hidden)
+        values["after"] = _place(cursor, wanted.before, hidden, told)
+    may_be_shown = shown_to(hidden, told, values)
     found = cursor.execute(
         f"""
         with listed as (
             select *
             from ({selected})
-            where ({VISIBLE[hidden]}) and {after}
+            where ({may_be_shown}) and {after}
             order by created_at desc, battle_no desc
             limit {size}
         )
@@ -382,13 +390,15 @@ def _preferred(first: str, second: str, outcome: str | None) -> str | Outcome | 
     return {Outcome.FIRST: first, Outcome.SECOND: second}.get(Outcome(outcome), Outcome(outcome))
 
 
-def is_shown(cursor: Cursor, battle: str, hidden: Hidden) -> bool:
-    """Tell whether there is a battle of this id that may be shown."""
-    query = f"select 1 from battles where battle = ? and ({VISIBLE[hidden]})"
-    return cursor.execute(query, [battle]).fetchone() is not None
+def is_shown(cursor: Cursor, battle: str, hidden: Hidden, told: str | None = None) -> bool:
+    """Tell whether there is a battle of this id that may be shown, see `shown_to`."""
+    values: dict[str, object] = {"battle": battle}
+    may_be_shown = shown_to(hidden, told, values)
+    query = f"select 1 from battles where battle = $battle and ({may_be_shown})"
+    return cursor.execute(query, values).fetchone() is not None
 
 
-def _place(cursor: Cursor, battle: str, hidden: Hidden) -> str:
-    if not is_shown(cursor, battle, hidden):
+def _place(cursor: Cursor, battle: str, hidden: Hidden, told: str | None) -> str:
+    if not is_shown(cursor, battle, hidden, told):
         raise BattleError(_("This page of battles is gone: begin with the newest ones again."))
     return battle

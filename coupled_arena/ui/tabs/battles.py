@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import gradio as gr
 
@@ -20,8 +20,9 @@ from coupled_arena.store.queries.battle_search import Agreement, BattleFilter, E
 from coupled_arena.store.tables import scores
 from coupled_arena.ui.parts.events import FREE, sent
 from coupled_arena.ui.parts.first_divergence import divergence_reason
+from coupled_arena.ui.parts.held_back import HeldBack
 from coupled_arena.ui.parts.panel import panel
-from coupled_arena.ui.parts.visitor import visitor
+from coupled_arena.ui.parts.visitor import member_of, visitor
 from coupled_arena.views.addresses import Address, read_address
 from coupled_arena.views.battle_pages import battle_page, list_page
 from coupled_arena.views.model_pages import model_page
@@ -47,6 +48,13 @@ _JUDGED = {
 }
 
 
+class _Sight(NamedTuple):
+    """Which battles somebody may see, see `coupled_arena.analysis.battles.read_battles`."""
+
+    hidden: Hidden
+    told: str | None
+
+
 class BattlesTab:
     """Components and handlers of the tab.
 
@@ -57,10 +65,20 @@ class BattlesTab:
         What is not shown, as in the Data tab.
     redecoder : Redecoder or None
         Decodes a battle again; None where no models are.
+    held_back : HeldBack, optional
+        Where names open to a person once their share is done, so do the battles of their share, and
+        to admins all that are stored.
     """
 
-    def __init__(self, store: Store, hidden: Hidden, redecoder: Redecoder | None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        hidden: Hidden,
+        redecoder: Redecoder | None,
+        held_back: HeldBack | None = None,
+    ) -> None:
         self._store = store
+        self._held_back = held_back
         self._hidden: Hidden = hidden
         self._redecoder = redecoder
         self._models = LiveModels(store, hidden)
@@ -76,58 +94,67 @@ class BattlesTab:
     def _search(self, request: gr.Request, event: gr.EventData) -> dict[str, Any]:
         """Return what an address asks for, and which address and question of the page it was."""
         query = _text(event, "query")
-        return {"query": query, "number": _number(event), **self._found(query, visitor(request))}
+        return {"query": query, "number": _number(event), **self._found(query, request)}
 
-    def _found(self, query: str, reader: str) -> dict[str, Any]:
+    def _found(self, query: str, request: gr.Request) -> dict[str, Any]:
         try:
-            asked = read_address(query)
+            asked, sight = read_address(query), self._sight(request)
             if asked.battle is not None:
-                return self._battle(asked.battle)
+                return self._battle(asked.battle, sight)
             if asked.model is not None:
-                return self._model(asked.model)
-            return self._list(asked, reader)
+                return self._model(asked.model, sight)
+            return self._list(asked, visitor(request), sight)
         except ArenaError as error:
             return {"error": str(error)[:_LONGEST]}
 
     async def _replay(self, request: gr.Request, event: gr.EventData) -> dict[str, Any]:
         query = _text(event, "query")
         try:
-            battle = read_address(query).battle or ""
-            sentence = await self._replayed(battle, visitor(request))
-            return {"query": query, **self._battle(battle), "replayed": sentence}
+            battle, sight = read_address(query).battle or "", self._sight(request)
+            sentence = await self._replayed(battle, visitor(request), sight)
+            return {"query": query, **self._battle(battle, sight), "replayed": sentence}
         except ArenaError as error:
             return {"query": query, "error": str(error)[:_LONGEST]}
 
-    async def _replayed(self, battle: str, reader: str) -> str:
+    async def _replayed(self, battle: str, reader: str, sight: _Sight) -> str:
         if self._redecoder is None:
             return _(_NO_MODELS)
         try:
-            result = await self._redecoder.replay(reader, self._opened(battle))
+            result = await self._redecoder.replay(reader, self._opened(battle, sight))
         except ArenaError as error:
             return str(error)[:_LONGEST]
         return _("Decoded again: {said}.").format(said=replay_words(result))
 
     async def _part(self, request: gr.Request, event: gr.EventData) -> dict[str, Any]:
         """Say why answers parted, or why that cannot be said."""
-        battle = _text(event, "of")
+        battle, sight = _text(event, "of"), self._sight(request)
         return await divergence_reason(
-            self._redecoder, visitor(request), lambda: self._opened(battle), event
+            self._redecoder, visitor(request), lambda: self._opened(battle, sight), event
         )
 
-    def _opened(self, battle: str) -> Battle:
-        return read_battle(self._store, battle, self._hidden).battle
+    def _sight(self, request: gr.Request) -> _Sight:
+        """Return which battles somebody may see, to whom the tab is open."""
+        if self._held_back is None:
+            return _Sight(self._hidden, None)
+        if (member := member_of(request)) and member.admin:
+            return _Sight("rounds", None)
+        return _Sight(self._hidden, visitor(request))
 
-    def _battle(self, battle: str) -> dict[str, Any]:
-        return {"battle": battle_page(read_battle(self._store, battle, self._hidden))}
+    def _opened(self, battle: str, sight: _Sight) -> Battle:
+        return read_battle(self._store, battle, sight.hidden, told=sight.told).battle
 
-    def _model(self, model: str) -> dict[str, Any]:
-        found = self._models.get(model)
-        some = read_battles(self._store, BattleFilter(model=model), self._hidden, size=_SOME)
+    def _battle(self, battle: str, sight: _Sight) -> dict[str, Any]:
+        opened = read_battle(self._store, battle, sight.hidden, told=sight.told)
+        return {"battle": battle_page(opened)}
+
+    def _model(self, model: str, sight: _Sight) -> dict[str, Any]:
+        found, wanted = self._models.get(model), BattleFilter(model=model)
+        some = read_battles(self._store, wanted, sight.hidden, told=sight.told, size=_SOME)
         return {"model": model_page(found, some)}
 
-    def _list(self, asked: Address, reader: str) -> dict[str, Any]:
+    def _list(self, asked: Address, reader: str, sight: _Sight) -> dict[str, Any]:
         wanted = replace(asked.wanted, voter=reader) if asked.mine else asked.wanted
-        found = read_battles(self._store, wanted, self._hidden, reader=reader)
+        found = read_battles(self._store, wanted, sight.hidden, reader=reader, told=sight.told)
         return {"list": list_page(found, mine=asked.mine), "fields": self._fields(asked)}
 
     def _fields(self, asked: Address) -> list[dict[str, Any]]:

@@ -38,8 +38,8 @@ def pytest_addoption(parser):
 
 
 def pytest_xdist_auto_num_workers(config):
-    """Two for folders; files and single tests run in this process."""
-    return 0 if names_files(config) else 2
+    """Three for folders, for one mostly waits; files and single tests run in this process."""
+    return 0 if names_files(config) else 3
 
 
 def names_files(config):

@@ -150,14 +150,15 @@ def test_what_needs_no_model_works(run):
         assert code == 0, (words, error)
 
 
-@pytest.mark.parametrize("extra", NEED)
-def test_what_needs_an_extra_names_it_in_one_line(run, extra):
+def test_what_needs_an_extra_names_it_in_one_line(run):
     run.each(("import", "votes.csv", "--db", "arena.duckdb"))
     asked = [
-        (*words, *(() if words[0] == "models" else ("--db", "arena.duckdb")))
-        for words in NEED[extra]
+        (extra, (*words, *(() if words[0] == "models" else ("--db", "arena.duckdb"))))
+        for extra, each in NEED.items()
+        for words in each
     ]
-    for words, (code, out, error) in zip(asked, run.each(*asked), strict=True):
+    found = run.each(*(words for _, words in asked))
+    for (extra, words), (code, out, error) in zip(asked, found, strict=True):
         assert (code, out, error.count("\n")) == (1, "", 1), (words, error)
         assert error.endswith(f" needs more packages: pip install 'coupled-arena[{extra}]'.\n")
 

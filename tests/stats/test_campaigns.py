@@ -92,7 +92,7 @@ def test_the_covariance_is_that_of_a_loop_over_rows(ties):
     ids=["prompts alone", "tastes alone", "both"],
 )
 def test_variances_are_right_on_average_with_few_voters_and_prompts(truth):
-    repeats, found, squares = 400, [], []
+    repeats, found, squares = 150, [], []
     for repeat in range(repeats):
         made = estimate_drawn(truth.draw(np.random.default_rng([9, repeat])), Ranking.HUMAN)
         found.append(np.trace(made.covariance))

@@ -124,7 +124,7 @@ def test_where_one_person_voted_in_a_mode_others_tell_how_tastes_differ():
     ids=["one mode each", "both modes", "shared prompts", "nobody has a taste"],
 )
 def test_the_level_holds_for_people_like_the_voters(truth, today):
-    repeats = 250
+    repeats = 100
     error = (0.05 * 0.95 / repeats) ** 0.5
     assert (wrong(truth, repeats, voters=True, seed=1) < 0.05 + 3 * error).all()
     assert (wrong(truth, repeats, voters=False, seed=1) >= today).all()

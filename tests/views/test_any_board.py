@@ -56,7 +56,7 @@ def show(board):
 
 
 @given(rows(), st.sampled_from(Cutoff), st.sampled_from(Covariance), LEVELS)
-@settings(max_examples=50)
+@settings(max_examples=20)
 def test_any_counts(found, cutoff, covariance, alpha):
     board = board_of(found, cutoff=cutoff, covariance=covariance, alpha=alpha)
     said = show(board)

@@ -95,7 +95,7 @@ def coupling_is_read_from_the_store_and_from_a_file(page, tmp_path):
     file = tmp_path / "elsewhere.csv"
     file.write_text(TABLE)
     page.locator("#coupling-file input[type=file]").set_input_files(file)
-    said.get_by_text("to compare left and right: 62.5% of the samples (-100.0% to").wait_for()
+    said.get_by_text("to compare left and right: the estimate of 62.5% has no lower").wait_for()
     page.locator("#coupling-metric").wait_for(state="hidden")  # it speaks of the store
     file.write_text("Noise,left\nsometimes,1\n")
     page.get_by_label("Clear").first.click()

@@ -100,7 +100,7 @@ def test_a_judge_decides_in_place_of_a_vote(judged_app, page):
     says(page, "The judge strict: a tie, because its two orders disagree.")
     told = revealed(page)
     assert "Vote" not in told
-    page.get_by_text("You have no vote here").wait_for()
+    page.get_by_text("its verdict is stored, and no vote of yours").wait_for()
     assert page.locator(".answer .name").count() == 2
     assert page.get_by_role("button", name="is better").count() == 0
     counts = "select count(*) from {} where battle = ?"
@@ -196,7 +196,7 @@ def test_only_its_visitor_may_press_and_bytes_tell_nothing_before(judged_app, se
     assert b'"look":true' in visitor.get(path).replace(b" ", b"")
     view = visitor.call(visitor.dependency("look", "round"), [None])["data"][1]
     assert view["reveal"]["vote"] is None
-    assert "models are known" in visitor.vote()["error"]
+    assert "This battle is decided" in visitor.vote()["error"]
 
 
 def test_a_visitor_may_ask_so_much_and_is_told_when(judged_app, server):

@@ -269,15 +269,15 @@ def _structure_figures(results: Results) -> Iterator[tuple[str, go.Figure]]:
 def _structure_values(results: Results) -> dict[str, float]:
     values: dict[str, float] = {}
     for row in judged_likeliest(results).rows:
-        found, method = row["row"], _method(row["row"]["ranking"], row["judge"])
-        values[published.elsewhere(method)] = float(found["other_position"])
-        values[published.elsewhere(method, published.OTHER_SET)] = float(found["other_rank_set"])
+        found, method = row.row, _method(row.row.ranking, row.judge)
+        values[published.elsewhere(method)] = float(found.other_position)
+        values[published.elsewhere(method, published.OTHER_SET)] = float(found.other_rank_set)
     for row in judged_positions(results).rows:
-        place = row["row"]
-        if place["ranking"] is Ranking.PPR:
-            method = _method(Ranking.PPR, row["judge"])
-            name = f"{place['model']}, position {place['position']}, {method}"
-            values[name] = float(place["probability"])
+        place = row.row
+        if place.ranking is Ranking.PPR:
+            method = _method(Ranking.PPR, row.judge)
+            name = f"{place.model}, position {place.position}, {method}"
+            values[name] = float(place.probability)
     return values
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import asdict
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, replace
 from itertools import pairwise
 from operator import attrgetter
 from typing import Any
@@ -205,24 +205,39 @@ def audit_differences(audit: Audit, *, neighbours: bool = False) -> Table[Differ
     return table_of(DIFFERENCES, rows, alpha=audit.alpha)
 
 
-PLAN: tuple[Column[dict[str, Any]], ...] = (
+def _of(part: str, *columns: Column[VotePlan]) -> Iterator[Column[VotePlan]]:
+    """Yield columns that are read from a part of a plan."""
+    for column in columns:
+        yield replace(column, value=attrgetter(f"{part}.{column.name}"))
+
+
+PLAN: tuple[Column[VotePlan], ...] = (
     Column("judge", str, "Name of the judge"),
-    Column("model", str, "Whose win rate"),
-    Column("other", str, "Model to separate it from"),
-    Column("width", float, "Of the interval, from end to end"),
-    Column("power", float, "Probability that the leaderboard separates the two"),
+    *_of(
+        "question",
+        Column("model", str, "Whose win rate"),
+        Column("other", str, "Model to separate it from"),
+        Column("width", float, "Of the interval, from end to end"),
+        Column("power", float, "Probability that the leaderboard separates the two"),
+    ),
     Column("lead", float, "Difference of win rates that was planned for"),
-    Column("alpha", float, "Error level"),
-    Column("verdicts_per_vote", float, "Verdicts on other comparisons for each vote"),
-    Column("price", float, "Of one verdict"),
+    *_of("question", Column("alpha", float, "Error level")),
+    *_of(
+        "needs",
+        Column("verdicts_per_vote", float, "Verdicts on other comparisons for each vote"),
+    ),
+    *_of("question", Column("price", float, "Of one verdict")),
     Column("critical_value", float, "Cut-off, in standard deviations"),
     Column("cutoff", str, "How it allows for comparing all models at once"),
     Column("board_models", int, "Models that the leaderboard compares at once"),
-    Column("votes_alone", int, "Votes needed without the judge, those there are included"),
-    Column("votes", int, "Votes needed with the judge, each with a verdict"),
-    Column("verdicts", int, "Verdicts needed, on those comparisons and others"),
-    Column("tau", float, "Votes that one vote is then worth"),
-    Column("tau_max", float, "The same with unlimited verdicts"),
+    *_of(
+        "needs",
+        Column("votes_alone", int, "Votes needed without the judge, those there are included"),
+        Column("votes", int, "Votes needed with the judge, each with a verdict"),
+        Column("verdicts", int, "Verdicts needed, on those comparisons and others"),
+        Column("tau", float, "Votes that one vote is then worth"),
+        Column("tau_max", float, "The same with unlimited verdicts"),
+    ),
     Column("votes_there", int, "Votes there are"),
     Column("verdicts_there", int, "Verdicts there are"),
     Column("votes_to_cast_alone", int, "Votes still needed without the judge"),
@@ -239,11 +254,9 @@ PLAN: tuple[Column[dict[str, Any]], ...] = (
 )
 
 
-def plan_table(plan: VotePlan) -> Table[dict[str, Any]]:
+def plan_table(plan: VotePlan) -> Table[VotePlan]:
     """Return a plan as a table of one row."""
-    known = {**asdict(plan.question), **asdict(plan.needs)}
-    own = {name: getattr(plan, name) for name in (c.name for c in PLAN) if hasattr(plan, name)}
-    return Table(PLAN, ({**known, **own},))
+    return Table(PLAN, (plan,))
 
 
 def plan_answer(plan: VotePlan) -> dict[str, Any]:
@@ -333,7 +346,7 @@ AUDIT_SOFT: tuple[Column[ProbabilityMean], ...] = (
         "rho_squared",
         float,
         "Share of the variance of the truth that probabilities explain",
-        heading="\N{GREEK SMALL LETTER RHO}\N{SUPERSCRIPT TWO}",
+        heading=_RHO_SQUARED,
         text=".3f",
     ),
     Column(
@@ -355,7 +368,7 @@ AUDIT_SOFT: tuple[Column[ProbabilityMean], ...] = (
         float,
         "Lower bound of tau_max",
         heading=LEVEL,
-        text=lambda row: span(row.tau_max_low, row.tau_max_high, ".2f"),
+        text=_span("tau_max", ".2f"),
     ),
     Column("tau_max_high", float, "Upper bound of tau_max"),
     Column("powered", float, "b corrected by the probabilities alone", text=".1%"),
@@ -366,7 +379,7 @@ AUDIT_SOFT: tuple[Column[ProbabilityMean], ...] = (
         float,
         "Weight of the probabilities there are: 0 ignores the judge",
         attrgetter("power_tuning"),
-        "\N{GREEK SMALL LETTER LAMDA}",
+        _LAMBDA,
         ".2f",
     ),
 )

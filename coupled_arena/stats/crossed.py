@@ -4,7 +4,7 @@ Each number is a sum of means over cells of votes: coupled and independent votes
 vote adds to the error of a number what its kind says. With W the share of a voter in the votes of a
 cell, residuals have lost Σ W² of what voters add, which is made good. From the squares of sums by
 voter those of votes are taken, by voter and prompt where these are several: so what is left is
-nothing on average, where nobody has a taste (see `coupled_arena.stats.ranking.voters`, whose
+nothing on average, where nobody has a taste (see `coupled_arena.stats.ranking.voter_tastes`, whose
 covariances of win rates follow the same rule). This module knows no models and no error level.
 """
 

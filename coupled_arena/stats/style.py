@@ -257,7 +257,7 @@ class _Sums:
 
 
 def _of_people(rows: PairRows, prompts: _Sums, voters: _Sums, both: _Sums) -> Sandwich:
-    r"""Add what voters add, by clusters both ways, see `coupled_arena.stats.ranking.voters`.
+    r"""Add what voters add, by clusters both ways, see `coupled_arena.stats.ranking.voter_tastes`.
 
     Residuals of a voter have lost the share W of the voter's votes, hence 1 / (1 - Σ W²). Degrees
     of freedom are those of a model in which a voter's votes on a pair are equally alike.

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import t as student
 
 from coupled_arena.stats.krippendorff import agreement
-from coupled_arena.stats.simulation.annotator_votes import AnnotatorCampaign, held
+from tests.stats.annotator_votes import AnnotatorCampaign, held
 
 NOTHING = np.nan
 # Krippendorff (2011), example C: four observers, twelve units, five values; nominal alpha .743.

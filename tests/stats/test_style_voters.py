@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from coupled_arena.stats.simulation.style_votes import StyleCampaign, held
 from coupled_arena.stats.style import PairRows, fit, people_of, sandwich
+from tests.stats.style_votes import StyleCampaign, held
 
 
 def two_way(rows, estimate):

@@ -39,9 +39,10 @@ from coupled_arena.views.figures.theme import (
     wrapped,
 )
 from coupled_arena.views.tables.table import BETWEEN, LEVEL, Column, Table, span, table_of
+from coupled_arena.views.words.names import level
 
 PROTOCOLS = (Mode.COUPLED, Mode.INDEPENDENT)
-_PUBLISHED = Method(Weighting.COUNT, Covariance.PUBLISHED, TieScore.LOSS)
+_PUBLISHED = Method(Weighting.COUNT, Covariance.PUBLISHED)
 # The paper's question is about its own annotators, and its win rate is of ties that are losses.
 _CORRECTED = Method(ties=TieScore.LOSS, voters=Voters.THESE)
 _ALPHA = 0.05
@@ -526,7 +527,7 @@ def _head(found: ProtocolRates, theme: Theme) -> Head:
         file="win-rates-by-protocol",
         title="Win rates of each model against each other one",
         lines=(
-            f"{who}; bars: {100 * (1 - found.alpha):.4g}% intervals, clustered by prompt",
+            f"{who}; bars: {level(found.alpha)} intervals, clustered by prompt",
             "stars: coupled and independent differ at .05, .01, .001, .0001",
             key((_BAR, theme.accent, "coupled"), (_BAR, theme.other, "independent")),
         ),

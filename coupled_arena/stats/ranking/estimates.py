@@ -137,8 +137,8 @@ class Estimate:
         How the stratified mean fills in pairs with few comparisons; None where there are none.
     ties : TieScore
     tastes : Tastes or None
-        Of an estimate for people like the voters, see `coupled_arena.stats.ranking.voters`; None
-        where it is for exactly these.
+        Of an estimate for people like the voters, see `coupled_arena.stats.ranking.voter_tastes`.
+        None where it is for exactly these.
     """
 
     models: tuple[str, ...]

@@ -16,6 +16,7 @@ from markupsafe import Markup
 from coupled_arena.core.formulas import as_text, csv_writer
 from coupled_arena.core.language import N_, _
 from coupled_arena.views.markup import Cell, bold, broken, link, table
+from coupled_arena.views.words.names import level
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -274,7 +275,7 @@ def table_of(
         What else headings say.
     """
     if alpha is not None:
-        labels["level"] = f"{100 * (1 - alpha):.4g}%"
+        labels["level"] = level(alpha)
     return Table(tuple(columns), tuple(rows), labels=labels)
 
 

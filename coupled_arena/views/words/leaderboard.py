@@ -223,7 +223,7 @@ def _ordered_flips(modes: ModeComparison) -> list[tuple[str, str]]:
 
 def _meaning(board: Leaderboard) -> Iterator[str]:
     """Say in what win rates and rank-sets are others than those of most boards."""
-    if board.estimates.method.ties is TieScore.LOSS:
+    if board.estimates.method.tie_score is TieScore.LOSS:
         yield _(
             "A tie counts as a win for neither. These win rates do not compare with those of "
             "boards where a tie is half a win for both."

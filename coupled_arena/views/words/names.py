@@ -71,6 +71,11 @@ def level(alpha: float) -> str:
     return f"{100 * (1 - alpha):.4g}%"
 
 
+def interval_at(alpha: float) -> str:
+    """Return what an interval at an error level is called."""
+    return _("{level} interval").format(level=level(alpha))
+
+
 def rounded(number: float) -> int:
     """Return a number with two digits: an estimate of votes or prompts has no more."""
     return int(float(f"{number:.2g}"))

@@ -56,8 +56,8 @@ class Served(Protocol):
 class Health:
     """How the parts of an application are.
 
-    Files and the database are looked at by a thread of its own: while that waits for a disk or a
-    lock, what it found last is told, for at most `LONGEST` seconds.
+    A thread of its own looks at files and the database. While that waits for a disk or a lock, what
+    it found last is told, for at most `LONGEST` seconds.
 
     Parameters
     ----------

@@ -123,8 +123,8 @@ class Crowd:
     goal : float
         The variance to reach.
     unsure : float
-        How many times the people it takes because few tell how much tastes differ: a plan from too
-        small a variance loses more power than one from too large a variance gains.
+        How many times the people it takes because few people tell how much tastes differ. A plan
+        from too small a variance loses more power than one from too large a variance gains.
     """
 
     n: int

@@ -127,8 +127,8 @@ def nearest_drawn(
 ) -> tuple[Drawn, dict[str, list[float | str]]]:
     """Return one way of drawing that there is, and what may be chosen instead, name by name.
 
-    What is wanted and there is none of gives way to the first there is; each choice leaves the
-    next one only what goes with it.
+    A wish without data gives way to the first choice with data. Each choice leaves the next one
+    only what goes with it.
     """
     choices: dict[str, list[float | str]] = {}
     for name, value in asdict(wanted).items():

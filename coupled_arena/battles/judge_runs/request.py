@@ -312,8 +312,8 @@ class _Matchups(PendingMatchups):
 class LiveJudge:
     """Judges revealed battles in the background, those of earlier runs of the app first.
 
-    It starts from the votes in the store, never from the round: a vote waits for nothing, and
-    whatever an outage or a restart has left over is found again.
+    It starts from the votes in the store, never from the round. So a vote waits for nothing, and
+    what an outage or a restart left over is found again.
 
     Parameters
     ----------

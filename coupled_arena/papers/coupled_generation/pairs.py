@@ -1,7 +1,7 @@
 """Coupled beside independent answers on a benchmark, for every pair of models and each subject.
 
 What the panels of [1]_ show: covariances and variances of scores within each question, and errors
-by the number of samples, drawn as `coupled_arena.stats.coupling.error_curves` has them.
+by the number of samples. `coupled_arena.stats.coupling.error_curves` draws these.
 
 References
 ----------

@@ -1,7 +1,7 @@
 """What is simulated: which risks agree with dominance, and the power of the tests.
 
 Agreement is looked for in pairs of small samples, not proved. Power is that between two laws of
-which one is nearer to dominating, though their quantiles cross: each repeat draws scores of both,
+which one is nearer to dominating, though their quantiles cross. Each repeat draws scores of both,
 independently, and runs the tests at one error level.
 """
 

@@ -188,7 +188,7 @@ def _nearest(rankings: Sequence[IntArray]) -> IntArray:
 def risk_settings(scores: RiskScores, alpha: float | None = None, seed: int = 0) -> RiskSettings:
     """Return how models are tested.
 
-    As the paper does, but by percentiles of the bootstrap, and with so many samples that a pair of
+    As the paper does, but by percentiles of the bootstrap. There are so many samples that a pair of
     models can win at all: none of 12 could with the paper's thousand.
     """
     level = _ALPHA if alpha is None else alpha

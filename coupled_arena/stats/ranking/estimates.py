@@ -13,8 +13,8 @@ a comparison determines its influence on the error of θ̂ (`Influence`), and th
 Gram matrix of these sums. Where several votes share a prompt, uncertainty depends on the number of
 prompts and not of votes (`PairPrompts`).
 
-The covariance printed in [1]_ divides by N² and n² where a model's mean has only N_m and n_m
-terms, so it is too small by about (2/k)² for k models: it is here as `Covariance.PUBLISHED`.
+The covariance printed in [1]_ divides by N² and n² where a model's mean has only N_m and n_m terms.
+So it is too small by about (2/k)² for k models. It is here as `Covariance.PUBLISHED`.
 
 References
 ----------
@@ -116,8 +116,8 @@ class Estimate:
     decided : int
         Comparisons with a vote that a model won.
     certain_size : ndarray of float64, shape (k,)
-        Comparisons (or prompts) that a win-rate of 0 or 1 rests on: the chance of losing none,
-        Π p_o^n_o over opponents o, is at most θ to the power K·min n_o, with K opponents.
+        Comparisons (or prompts) that a win-rate of 0 or 1 rests on. The chance of losing none, Π
+        p_o^n_o over opponents o, is at most θ to the power K·min n_o, with K opponents.
     weighting : Weighting
         The one in force, which may be another than was asked for.
     kind : Covariance
@@ -187,16 +187,17 @@ class Estimate:
         Parameters
         ----------
         gram : ndarray of float64, shape (k, k)
-            Sum over clusters of s sᵀ, with s the sum of `influence` over the cluster, and with
-            pairs filled in, of what votes add for third models.
+            Sum over clusters of s sᵀ, with s the sum of `influence` over the cluster. With pairs
+            filled in, also of what votes add for third models.
         clusters : int
             How many clusters G have a human comparison (of a judge-only estimate: a verdict). No
             variance has more than G - 1 degrees of freedom: one cluster says nothing of its own
             uncertainty. A mean that weighs all comparisons the same is taken from G clusters, and
-            its residuals are short of (G / (G - 1))²; stratified ones know of it by pair.
+            its residuals are short of (G / (G - 1))². Stratified ones know of it by pair.
         products : PairProducts, optional
-            The part of each pair in `gram`. Without it the degrees of freedom are those of the
-            pair that is known least: no more than the true ones, and as good where all have many.
+            The part of each pair in `gram`. Without it the degrees of freedom are those of the pair
+            that is known least. They are no more than the true ones, and as good where all have
+            many.
         """
         if self.sparse is not None:
             gram = gram + self.sparse.misfit
@@ -240,8 +241,8 @@ def estimate(
     The stratified mean needs `MINIMUM_PER_PAIR` human comparisons, on as many prompts, in every
     pair, and fills in what is missing, with a warning; see
     `coupled_arena.stats.ranking.sparse_pairs`. The position-weighted one needs as many in every
-    order of every pair; where they are short, with two models alone, and for the published
-    covariance, which is defined for no other, the count-weighted mean takes their place.
+    order of every pair. The count-weighted mean takes their place where they are short, and with
+    two models alone. It also does for the published covariance, which is defined for no other.
 
     Parameters
     ----------

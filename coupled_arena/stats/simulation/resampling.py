@@ -53,8 +53,8 @@ class ResamplingPlan:
     weighting, covariance, cutoff
         As in `estimate` and `Separation.rank_sets`. The paper's are count, published and chi2.
     seed : int
-        A repeat depends on the seed, its own number and its number of votes alone: more repeats
-        or other numbers of votes change none of the others.
+        A repeat depends on the seed, its own number and its number of votes alone. More repeats or
+        other numbers of votes change none of the others.
     draws : int
         Draws behind the max-t cut-off. Few by default: its error, .007 of alpha = .05 on one
         repeat at most, averages out over repeats far below their own spread.

@@ -149,8 +149,8 @@ class Progress:
     yours, identical : int
         This voter's votes, and ties of identical answers that they were not asked about.
     left : int
-        Battles that this voter can still be asked about: not those in which an answer would tell
-        who gave it, as far as has been found out, nor those that have all votes they want.
+        Battles that this voter can still be asked about. Not those in which an answer would tell
+        who gave it, as far as has been found out. Nor those that have all votes they want.
     repeated, due : int
         Battles that this voter has seen twice, and those that are still to come twice, if nothing
         else changes.

@@ -35,8 +35,8 @@ class Declared:
     ----------
     columns : tuple of Column
     at : str or None
-        Where its rows are in the command's JSON, key by key; empty where the answer itself is its
-        only row, None where they are not there.
+        Where its rows are in the command's JSON, key by key. It is empty where the answer itself is
+        its only row, and None where they are not there.
     framed : bool
         Whether a result of the Python API has it by its name; of others figures have the numbers.
     """

@@ -53,8 +53,8 @@ STANDINGS: tuple[Column[BoardRow], ...] = (
     Column(
         "win_rate",
         float,
-        "Mean over opponents of the probability to be preferred (and half that of a tie, where "
-        "ties are half a win), 0 to 1; a judge's correction may leave that range",
+        "Mean over opponents of the probability to be preferred. Where ties are half a win, half "
+        "of their probability is added. From 0 to 1; a judge's correction may leave that range",
         _of_place("win_rate"),
         N_("Win rate"),
         lambda row: f"{row.place.likely_rate:.1%}" if row.place else _DASH,

@@ -21,7 +21,6 @@ class AnnotatorAgreement:
 
     Attributes
     ----------
-    selection : Selection
     error_level : float
         Of the interval.
     found : Agreement

@@ -84,7 +84,6 @@ class VoterRow:
         Those on two different models and texts.
     share : float
         Of all such votes.
-    most_in_a_minute : int
     log_e_value, peak_log_e_value : float
         Logarithm of the evidence that they do not vote as the others: now, and the most there was.
     suspect : bool
@@ -256,7 +255,6 @@ def habits_of(
 
     Parameters
     ----------
-    stream : VoteStream
     voter : ndarray of int64
         Their numbers, vote by vote.
     names : list of str

@@ -63,7 +63,6 @@ class Arena:
         Decodes for everybody.
     store : Store
         Where battles and votes go.
-    rules : ArenaRules
     rng : random.Random
         Source of pairs, sides, modes and seeds; unpredictable unless a test says otherwise.
     whose_turn : WhoseTurn, optional

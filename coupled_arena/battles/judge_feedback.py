@@ -60,11 +60,6 @@ class Decisions:
     judgement one comes too late. While the judge reads nothing is stored: should the server end,
     the round ends with it, as all do.
 
-    Parameters
-    ----------
-    store : Store
-    asking : JudgeOnRequest
-
     Attributes
     ----------
     named : Counter of str
@@ -241,7 +236,6 @@ class JudgedRounds:
         Judges what was voted on.
     swap : Swap
         In which order it is asked.
-    store : Store
     round_of : callable
         Returns a visitor's round; raises VoteError where there is none.
     decisions : Decisions, optional

@@ -118,11 +118,6 @@ class WhoseTurn:
 
     A thread of its own ranks the board, after a question that comes when there are new votes. So no
     question waits for it. Until it has been, all pairs are alike.
-
-    Parameters
-    ----------
-    store : Store
-    pairing : Pairing
     """
 
     def __init__(self, store: Store, pairing: Pairing) -> None:

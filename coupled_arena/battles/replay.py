@@ -207,7 +207,6 @@ class Redecoder:
         ----------
         owner : str
             The visitor who wants it.
-        battle : Battle
 
         Raises
         ------

@@ -50,7 +50,6 @@ class Votes:
 
     Parameters
     ----------
-    store : Store
     seconds : float
         How long a vote can be undone; 0: it counts at once.
     reveals_seed : callable, optional

@@ -39,10 +39,8 @@ class Files:
     ----------
     name : str
         Of the parameter: an option, or an argument.
-    help : str
     many : bool
         Whether it takes several, and hands on a list.
-    argument : bool
     """
 
     name: str

@@ -91,7 +91,6 @@ def read_toml(path: Path, name: str = "") -> dict[str, Any]:
 
     Parameters
     ----------
-    path : Path
     name : str
         What the file is called in messages; its path by default.
 

@@ -75,7 +75,6 @@ class NameList:
 
         Parameters
         ----------
-        answer : str
         question : str
             All that the visitor wrote, and what was put into the model's mouth.
         """

@@ -118,7 +118,6 @@ class Drawn:
 
     Attributes
     ----------
-    temperature, top_p : float or None
     sampler : str or None
         A `Sampler`, or what else a store has in its place.
     """

@@ -66,7 +66,6 @@ class PromptReading:
     Parameters
     ----------
     network : PreTrainedModel
-    prompt : sequence of int
     chunk : int
         Most tokens read at once. A network whose layers keep more than keys reads all at once:
         some of these begin each chunk of several tokens with an empty state.

@@ -175,16 +175,7 @@ _CACHED = 1 << 18  # weights that a processor's cache holds: two megabytes
 
 
 class ByteWalk:
-    """Draws for one vocabulary.
-
-    Attributes
-    ----------
-    vocabulary : Vocabulary
-
-    Parameters
-    ----------
-    device : torch.device
-    """
+    """Draws for one vocabulary."""
 
     def __init__(self, vocabulary: Vocabulary, device: torch.device) -> None:
         self.vocabulary = vocabulary
@@ -375,7 +366,6 @@ def questions(
     ----------
     scores : float64 tensor, shape (v + 1,)
     place : (seed, turn, offset)
-    outcome : int
     """
     trie, keys = walk.trie, walk.vocabulary.keys
     weights = whole_weights(scores[None])[0].cpu().numpy()

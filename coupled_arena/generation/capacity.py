@@ -50,7 +50,6 @@ class Room:
 
     Parameters
     ----------
-    models : mapping of str to LanguageModel
     tokens : int or None
         None: there is no bound.
     """

@@ -45,14 +45,7 @@ Lose = Callable[[LanguageModel, list[Running], Exception], None]
 
 
 class Admission:
-    """Turns that do not decode yet.
-
-    Parameters
-    ----------
-    models : mapping of str to LanguageModel
-    room : Room
-    capacity : Capacity
-    """
+    """Turns that do not decode yet."""
 
     def __init__(self, models: Mapping[str, LanguageModel], room: Room, capacity: Capacity) -> None:
         self._readings: Readings = {}  # of the first one's prompts

@@ -261,7 +261,6 @@ class Tokenization:
     Attributes
     ----------
     vocabulary : Vocabulary
-    context_length : int
 
     Raises
     ------

@@ -100,7 +100,6 @@ class Influence:
 
         Parameters
         ----------
-        counts : JudgedCounts
         other : Influence, optional
             On other estimates: rows of the result are of this one's, columns of the other's.
         """

@@ -192,7 +192,6 @@ class Sandwich:
     covariance : ndarray of float64, shape (q, q)
     degrees : ndarray of float64, shape (q,)
         Degrees of freedom of Student's law for each.
-    clusters : int
     people : int or None
         Voters whom it holds for people like; None where it does not matter who voted.
     """

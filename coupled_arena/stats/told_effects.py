@@ -78,7 +78,6 @@ def told_effects(votes: ToldVotes, models: int, alpha: float = 0.05) -> ToldEffe
 
     Parameters
     ----------
-    votes : ToldVotes
     models : int
         How many there are.
     alpha : float

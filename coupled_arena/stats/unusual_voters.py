@@ -115,7 +115,6 @@ def capitals(votes: Votes, models: int, tolerance: float = TOLERANCE) -> Capital
 
     Parameters
     ----------
-    votes : Votes
     models : int
         k.
     tolerance : float

@@ -216,10 +216,6 @@ class Leaving:
     """Says nothing of peers who leave before their request is complete: anybody may, at any rate.
 
     Each of them was two lines of the log.
-
-    Parameters
-    ----------
-    app : ASGI application
     """
 
     def __init__(self, app: ASGIApp) -> None:

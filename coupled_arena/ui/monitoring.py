@@ -61,7 +61,6 @@ class Health:
 
     Parameters
     ----------
-    store : Store
     arena : Arena or Annotation
     backup : Backup or None
         None where no place is named: then there is no such part.
@@ -189,8 +188,6 @@ def metrics(services: Services, health: Health, refused: Counter[int]) -> list[A
 
     Parameters
     ----------
-    services : Services
-    health : Health
     refused : Counter of int
         Requests that the page's doors refused, by status.
     """

@@ -215,7 +215,6 @@ class Heartbeats:
 
     Parameters
     ----------
-    app : ASGI application
     open_pages : Counter of str
         Heartbeats, by the session of their page.
     """

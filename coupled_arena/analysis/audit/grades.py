@@ -43,7 +43,6 @@ def graded_estimates(
 
     Parameters
     ----------
-    answers : GradedAnswers
     selection : Selection
         With a judge.
     benchmark : str

@@ -32,8 +32,6 @@ class StoredScores:
 
     Attributes
     ----------
-    metric : str
-    table : ScoreTable
     left_out : int
         Prompts that lack repetitions under a protocol.
     drawn : Drawn
@@ -205,7 +203,6 @@ class Sweep:
 
     Attributes
     ----------
-    metric : str
     alpha : float
         Error level of the intervals.
     rows : tuple of SweptPair
@@ -278,7 +275,6 @@ class Coupling:
 
     Attributes
     ----------
-    scores : StoredScores
     alpha : float
         Error level of the intervals.
     pairs : tuple of PairSavings

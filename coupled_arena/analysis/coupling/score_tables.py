@@ -43,7 +43,6 @@ class SubjectScores:
 
     Attributes
     ----------
-    table : ScoreTable
     subjects : tuple of str, or None
         One for each prompt; None where no column tells.
     left_out : int

@@ -63,8 +63,6 @@ class BoardEstimates:
 
     Attributes
     ----------
-    selection : Selection
-    method : Method
     votes : PairCounts
         All votes, those on identical replies included.
     identical : PairCounts

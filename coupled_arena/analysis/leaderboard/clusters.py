@@ -38,7 +38,6 @@ class InClusters:
 
     Attributes
     ----------
-    by_source : mapping of BoardSource to Estimate
     sides : Sides or None
         The effect of being shown first.
     shift : Estimate or None
@@ -103,7 +102,6 @@ class _Sums:
     ----------
     plain : Estimate
         As if no comparison depended on another.
-    cells : InfluenceCells
     prompts, people
         Whether any share a prompt; how many people voted, 0 where that does not matter.
     sides : Sides or None

@@ -73,7 +73,6 @@ class TextMetric:
     ----------
     measure : callable
         From texts to numbers.
-    higher_is_better : bool
     """
 
     measure: Callable[[Sequence[str]], FloatArray]
@@ -154,7 +153,6 @@ class ScoredReplies:
 
     Attributes
     ----------
-    models, metrics : tuple of str
     model, prompt : ndarray of int64, shape (n,)
         Place of each reply's model in `models`, and a number of its prompt.
     values : ndarray of float64, shape (n, metrics)

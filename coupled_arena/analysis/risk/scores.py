@@ -43,7 +43,6 @@ class RiskScores:
 
     Attributes
     ----------
-    models, metrics : tuple of str
     prompts : tuple of k tuples of str
         Prompts of each model; where all have the same, in the same order.
     values : tuple of k ndarrays of float64, shape (n_i * repetitions, metrics)

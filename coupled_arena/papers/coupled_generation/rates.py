@@ -69,7 +69,6 @@ class PairRate:
 
     Attributes
     ----------
-    rates : mapping of Mode to Rate
     p_value, published_p_value : float
         Two-sided, that both rates are the same: clustered by prompt, and the paper's pooled z.
     """
@@ -127,7 +126,6 @@ class ProtocolRates:
         Error level of the intervals and rank-sets.
     pairs : tuple of PairRate
         Of every ordered pair.
-    ties : tuple of PairTies
     places : tuple of ProtocolPlace
         In the order of the coupled win-rates, best first.
     """

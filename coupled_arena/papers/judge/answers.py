@@ -186,7 +186,6 @@ class JudgeRanking:
 
     Attributes
     ----------
-    judge : str
     models : tuple of Ranked
         Truly best first.
     correlation : float

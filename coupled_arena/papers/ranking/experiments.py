@@ -67,7 +67,6 @@ class Subsets:
 
     Attributes
     ----------
-    total : int
     human : tuple of int
         How many of them keep their vote.
     balanced : bool
@@ -90,7 +89,6 @@ class Experiment:
     ----------
     results : mapping of str to mapping of str to Resampling
         By the names of `SETTINGS`, then by the judge's.
-    notes : tuple of str
     papers_own : bool
         Whether models and comparisons are those of the paper.
     """

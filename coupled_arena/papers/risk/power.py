@@ -36,8 +36,6 @@ class Consistency:
 
     Attributes
     ----------
-    risk : Risk
-    pairs, contradictions : int
     worst : float
         The largest lead of the dominated sample by mean less risk, 0 if there is none.
     """
@@ -93,7 +91,6 @@ class Law:
     ----------
     mean, deviation : float
         Of the normal law.
-    exponential : bool
     """
 
     mean: float
@@ -150,7 +147,6 @@ class SizePower:
     ----------
     size : int
         Scores of each law.
-    order : Order
     relative : bool
         Whether the models' means are compared, else the ratio with the threshold.
     statistic : float

@@ -49,7 +49,6 @@ class Way:
         In JSON and CSV.
     name : str
         As the paper writes it.
-    meaning : str
     """
 
     key: str

@@ -91,7 +91,6 @@ class ModeComparison:
 
     Attributes
     ----------
-    models : tuple of str
     pairs, averages : Differences
         Of each ordered pair, and of each model's mean over the opponents it met often enough.
     published_p_value : ndarray of float64, shape (k, k)
@@ -104,7 +103,6 @@ class ModeComparison:
         Of the logarithm of the ratio of these shares; NaN where one of them is 0.
     tie_degrees : float
         Degrees of freedom of this variance; infinite where no comparisons depend on each other.
-    influence : ModeInfluence
     sizes : ndarray of float64, shape (2, k, k)
         Comparisons in coupled and in independent battles.
     people, both : int or None

@@ -40,7 +40,6 @@ class ScoreTable:
 
     Attributes
     ----------
-    models : tuple of str
     coupled, independent : ndarray of float64, shape (prompts, seeds, k)
         ``[q, s, m]``: what model m scored on prompt q in repetition s, where under coupling all
         models of a repetition read one noise stream.
@@ -85,7 +84,6 @@ class PairSavings:
 
     Attributes
     ----------
-    model_a, model_b : str
     repetitions : int
         Answers of each model to each prompt.
     difference_coupled, difference_independent : float
@@ -96,7 +94,6 @@ class PairSavings:
         Of the two scores under coupling, within each prompt.
     variances_coupled, variances_independent : ndarray of float64, shape (prompts,)
         Of the score difference within each prompt.
-    mean_covariance, mean_covariance_error : float
     mean_covariance_independent : float
         Zero but for chance.
     pooled_variance_coupled, pooled_variance_independent : float

@@ -217,7 +217,6 @@ def needs(
     ----------
     variance : float
         Of the estimate by people alone, with so many votes as these:
-    votes : int
     explained : float
         ρ²: the share of it that the judge can explain.
     goal : float
@@ -299,7 +298,6 @@ def explained_within_pairs(
 
     Parameters
     ----------
-    counts : JudgedCounts
     weights : ndarray of float64, shape (k,) or (sums, k)
         c; the identity matrix is the whole board.
     weighting : Weighting

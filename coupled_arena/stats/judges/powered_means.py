@@ -52,8 +52,6 @@ class PoweredMeans:
 
     Attributes
     ----------
-    models : tuple of str
-    ties : Ties
     human : ndarray of float64, shape (k,)
         b, by people alone; NaN without a comparison that counts.
     correction : ndarray of float64, shape (k,)
@@ -373,7 +371,6 @@ def explained(means: PoweredMeans, weights: FloatArray) -> float:
 
     Parameters
     ----------
-    means : PoweredMeans
     weights : ndarray of float64, shape (k,)
         c, see `contrast`; for one model the share is its `rho_squared`.
     """

@@ -39,7 +39,6 @@ class SelfPreference:
 
     Attributes
     ----------
-    models : tuple of str
     comparisons, prompts : int
         With others, that have a vote and a verdict.
     judge, people : float
@@ -98,7 +97,6 @@ class Calibration:
 
     Attributes
     ----------
-    comparisons, prompts : int
     bins : tuple of CalibrationBin
         Of about equal size; each comparison gives a prediction for either model.
     error : float

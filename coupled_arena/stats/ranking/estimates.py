@@ -61,7 +61,6 @@ class Tastes:
     ----------
     voters : int
         How many people; each vote without a known voter counts as one person.
-    votes : int
     worth : float
         Equivalent number of votes, each by a person of its own.
     degrees : float or None
@@ -120,8 +119,6 @@ class Estimate:
         p_o^n_o over opponents o, is at most θ to the power K·min n_o, with K opponents.
     weighting : Weighting
         The one in force, which may be another than was asked for.
-    kind : Covariance
-    influence : Influence
     free : ndarray of float64, shape (k, k)
         Degrees of freedom that each pair's part in the variances is known with.
     residuals : ndarray of float64, shape (k, k)
@@ -129,13 +126,11 @@ class Estimate:
         their pair; 1 where they were not.
     sizes : ndarray of float64, shape (k, k), symmetric
         Comparisons of each pair with a vote.
-    warnings : tuple of str
     clusters : int or None
         Clusters of human comparisons that the covariance comes from; None where comparisons do
         not depend on each other, or nobody counted.
     sparse : SparsePairs or None
         How the stratified mean fills in pairs with few comparisons; None where there are none.
-    ties : TieScore
     tastes : Tastes or None
         Of an estimate for people like the voters, see `coupled_arena.stats.ranking.voter_tastes`.
         None where it is for exactly these.
@@ -248,13 +243,10 @@ def estimate(
     ----------
     counts : JudgedCounts
         A model without votes is left out, with a warning.
-    weighting : Weighting
-    kind : Covariance
     prompts : PairPrompts, optional
         On how many prompts the comparisons are, of the same models; by order of presentation for
         the position-weighted mean. Without it each comparison has a prompt of its own. The
         covariance still takes comparisons for independent, until `Estimate.clustered`.
-    ties : TieScore
     """
     # All votes count, also where the judge abstains: a board without them covered .44 where the
     # judge was silent on a fifth of one model's losses.

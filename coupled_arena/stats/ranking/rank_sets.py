@@ -91,7 +91,6 @@ class Separation:
 
     Parameters
     ----------
-    estimate : Estimate
     draws : int
         Draws behind the max-t cut-off. The error level it holds is off by a standard error of
         sqrt(alpha (1 - alpha) / draws): .0007 at alpha = .05 and 100,000 draws.

@@ -353,7 +353,6 @@ def few_prompts(prompts: PairPrompts, votes: FloatArray) -> tuple[str, ...]:
 
     Parameters
     ----------
-    prompts : PairPrompts
     votes : ndarray of float64, shape (k, k), symmetric
         Comparisons with a vote.
     """
@@ -386,7 +385,6 @@ def degrees_of_freedom(products: PairProducts, free: FloatArray) -> FloatArray:
 
     Parameters
     ----------
-    products : PairProducts
     free : ndarray of float64, shape (k, k), symmetric
         f_p, of pairs that were compared; at least 1.
 

@@ -50,7 +50,6 @@ class ShiftTest:
     ----------
     statistic : float
         c' Σ⁻¹ c, with as many `contrasts` as Σ has ranks.
-    contrasts : int
     degrees : float
         That Σ is known with.
     p : float
@@ -104,7 +103,6 @@ def verdict_shift(
     ----------
     estimate : Estimate
         From these counts: its weighting, weights of judges and ties hold here.
-    counts : JudgedCounts
     prompts : PairPrompts, optional
         As in `estimate`.
     """

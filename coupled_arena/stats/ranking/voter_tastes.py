@@ -89,7 +89,6 @@ class Shares:
 
     Attributes
     ----------
-    clusters : int
     squares : ndarray of float64, shape (k, k), symmetric
         Σ W² over clusters: one over their number, where they are equally busy.
     cubes : ndarray of float64, shape (k, k), symmetric
@@ -175,7 +174,6 @@ class VoterTable:
 
     Attributes
     ----------
-    kinds : Kinds
     found : csr_array, shape (voters, kinds)
         How many comparisons of each kind a voter decided; without votes of unknown voters.
     repeated : csr_array, shape (any, kinds)
@@ -201,7 +199,6 @@ def of_people(
     ----------
     estimate, plain : Estimate
         The same one, with its prompts and without.
-    table : VoterTable
     prompts : Shares, optional
         How votes are spread over prompts that several share.
     """

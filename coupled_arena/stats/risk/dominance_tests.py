@@ -50,12 +50,10 @@ class DominancePlan:
         a shift of .1, the power is .94; without pairs it is .08.
     repetitions : int
         Scores of each prompt, which stand next to each other and are drawn together.
-    bootstraps : int
     alpha : float
         Error level after the correction.
     threshold : float
         Violation ratio below which the absolute test speaks of dominance; at most one half.
-    seed : int
 
     Raises
     ------
@@ -123,7 +121,6 @@ class Dominance:
     violation : ndarray of float64, shape (k, k)
         See `violation_ratios`.
     one_vs_all : ndarray of float64, shape (k,)
-    relative, absolute : PairTests
     """
 
     order: Order

@@ -34,7 +34,6 @@ class RankSetRuns:
 
     Attributes
     ----------
-    ranking : Ranking
     human : int or None
         Comparisons that kept their vote; None where this plays no role.
     low, high : ndarray of int64, shape (alphas, repeats, k)

@@ -27,7 +27,6 @@ class Rankings:
 
     Attributes
     ----------
-    models : tuple of str
     prompt, first, second, vote, verdict : ndarray of int64, shape (n,)
         The cluster; the models shown first and second; codes as in `OUTCOMES`. A verdict may also
         be `SILENT`, where there is a vote.

@@ -53,7 +53,6 @@ class SimulatedTruth:
     toward_first, toward_last : float
         Probability that the verdict, whatever else it would be, goes to the model shown first.
         Then, that it goes to the last one in `strengths` if it takes part.
-    design : Design
     prompt_effect : float
         Standard deviation, in log-odds, of what a prompt adds to each strength in the clustered
         design and in that of several voters.
@@ -322,7 +321,6 @@ class Campaign:
     ----------
     strengths : tuple of float
         One for each of the k models, in log-odds.
-    voters : int
     votes : int
         Of all voters together; each vote is on a pair and a prompt by lot.
     taste, prompt_effect : float

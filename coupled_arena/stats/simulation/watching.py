@@ -116,7 +116,6 @@ class Watch:
 
     Attributes
     ----------
-    plan : WatchPlan
     repeats : int
         Those that were finished.
     cutoffs : tuple of Watched
@@ -133,7 +132,6 @@ def watch(plan: WatchPlan, track: Track = iter) -> Watch:
 
     Parameters
     ----------
-    plan : WatchPlan
     track : callable
         As in `coupled_arena.stats.simulation.resampling.resample`.
 

@@ -284,7 +284,6 @@ class VoterCounts:
 
     Parameters
     ----------
-    cells : InfluenceCells
     voters : int
         As `number_voters` has it.
 

@@ -38,7 +38,6 @@ def export(
 
     Parameters
     ----------
-    store : Store
     out : Path
         Folder; created if missing. Files of the same names are replaced, each at once.
     format : ExportFormat, or its value
@@ -94,7 +93,6 @@ def rows_of(table: str, battles: str = "true") -> str:
 
     Parameters
     ----------
-    table : str
     battles : str
         SQL: of which battles.
     """

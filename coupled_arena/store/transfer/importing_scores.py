@@ -211,7 +211,6 @@ class ImportedScores:
         How many were not in the store before.
     metrics : tuple of str
         Metrics that the files have scores by, new or not.
-    rejected : tuple of Rejected
     """
 
     rows: int

@@ -54,7 +54,6 @@ class VoteFormat:
 
     Attributes
     ----------
-    title : str
     columns : tuple of str
         Fields that tell it from others.
     readings : tuple of Reading

@@ -185,7 +185,6 @@ class Backlog:
 
     Parameters
     ----------
-    store : Store
     votes_each : int, optional
         How many votes a battle wants; without it, one of everybody.
     repeat_share : float
@@ -236,7 +235,6 @@ class Backlog:
 
         Parameters
         ----------
-        voter : str
         salt : int
             32 random bits, for the order.
         opened : collection of int
@@ -260,7 +258,6 @@ class Backlog:
 
         Parameters
         ----------
-        voter : str
         salt : int
             32 random bits: which of those that may come does.
         skipped : collection of int

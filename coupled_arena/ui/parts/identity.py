@@ -92,10 +92,6 @@ class Identity:
     Gradio makes the page, and its settings, anew for each request. That is a tenth of a second of a
     processor, in any of forty threads, while the event loop waits for all of them. Here an address
     has them made once, and one is made at a time.
-
-    Parameters
-    ----------
-    app : ASGI application
     """
 
     def __init__(self, app: ASGIApp) -> None:

@@ -62,7 +62,6 @@ class RequestFilter:
 
     Parameters
     ----------
-    app : ASGI application
     events : collection of int
         The numbers of the events that the server has something to do for.
     direct : collection of int
@@ -256,7 +255,6 @@ class ContentPolicy:
 
     Parameters
     ----------
-    app : ASGI application
     frames : sequence of str
         Sites that may show the page in a frame, beside this one.
     """

@@ -116,7 +116,6 @@ class VisitorCookie:
 
     Parameters
     ----------
-    app : ASGIApp
     arrives : callable, optional
         Called with the name of a known visitor who asks for the page: once more, then.
     annotators : Annotators, optional

@@ -33,7 +33,6 @@ class Declared:
 
     Attributes
     ----------
-    columns : tuple of Column
     at : str or None
         Where its rows are in the command's JSON, key by key. It is empty where the answer itself is
         its only row, and None where they are not there.

@@ -106,7 +106,6 @@ class Table(Generic[Row]):
 
     Attributes
     ----------
-    columns : tuple of Column
     rows : tuple
     shown : tuple of str
         Names of the columns that people read, in the order in which they do; by default all that

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from itertools import pairwise
 from operator import attrgetter
@@ -21,17 +21,12 @@ from coupled_arena.views.tables.style import (
     judge_style_text,
     judge_style_traits,
 )
-from coupled_arena.views.tables.table import LEVEL, Column, Table, span, table_of
+from coupled_arena.views.tables.table import Column, Table, bounds, table_of
 from coupled_arena.views.words.audit import audit_warnings, audit_words
 from coupled_arena.views.words.plan import plan_words
 
 _RHO_SQUARED = "\N{GREEK SMALL LETTER RHO}\N{SUPERSCRIPT TWO}"
 _LAMBDA = "\N{GREEK SMALL LETTER LAMDA}"
-
-
-def _span(name: str, form: str) -> Callable[[Any], str]:
-    low, high = attrgetter(f"{name}_low"), attrgetter(f"{name}_high")
-    return lambda row: span(low(row), high(row), form)
 
 
 _COUNTS: tuple[Column[ModelAudit], ...] = (
@@ -68,19 +63,10 @@ _WORTHS: tuple[Column[ModelAudit], ...] = (
         text=".2f",
         strong=True,
     ),
-    Column(
-        "tau_max_low",
-        float,
-        "Lower bound of tau_max",
-        heading=LEVEL,
-        text=_span("tau_max", ".2f"),
-        by="tau_max",
-    ),
-    Column("tau_max_high", float, "Upper bound of tau_max"),
+    *bounds("tau_max_", "tau_max", ".2f", "tau_max"),
     Column("at_frontier", bool, "One half <= agreement <= b, so that tau_max cannot exceed two"),
     Column("powered", float, "b corrected by the verdicts alone", text=".1%"),
-    Column("powered_low", float, "Lower bound of powered"),
-    Column("powered_high", float, "Upper bound of powered"),
+    *bounds("powered_", "powered"),
     Column(
         "lambda",
         float,
@@ -95,8 +81,7 @@ AUDIT_MODELS: tuple[Column[ModelAudit], ...] = (
     Column("model", str, "Name of the model", heading=N_("Model")),
     *_COUNTS,
     Column("b", float, "How often people prefer the model", heading=N_("b"), text=".1%"),
-    Column("b_low", float, "Lower bound of b", heading=LEVEL, text=_span("b", ".1%"), by="b"),
-    Column("b_high", float, "Upper bound of b"),
+    *bounds("b_", "b", ".1%", "b"),
     Column("p", float, "Judge agrees where people prefer the model", heading=N_("p"), text=".1%"),
     Column("q", float, "Judge agrees where they do not", heading=N_("q"), text=".1%"),
     Column("judge_score", float, "How often the judge prefers the model"),
@@ -116,15 +101,7 @@ AUDIT_MODELS: tuple[Column[ModelAudit], ...] = (
         text="+.1%",
         strong=True,
     ),
-    Column(
-        "bias_low",
-        float,
-        "Lower bound of the bias",
-        heading=LEVEL,
-        text=_span("bias", "+.1%"),
-        by="judge_bias",
-    ),
-    Column("bias_high", float, "Upper bound of the bias"),
+    *bounds("bias_", "the bias", "+.1%", "judge_bias"),
     Column(
         "bias_possible",
         float,
@@ -157,15 +134,7 @@ DIFFERENCES: tuple[Column[Difference], ...] = (
         heading=N_("People"),
         text="+.1%",
     ),
-    Column(
-        "human_low",
-        float,
-        "Lower bound of human",
-        heading=LEVEL,
-        text=_span("human", "+.1%"),
-        by="human",
-    ),
-    Column("human_high", float, "Upper bound of human"),
+    *bounds("human_", "human", "+.1%", "human"),
     Column(
         "powered",
         float,
@@ -173,15 +142,7 @@ DIFFERENCES: tuple[Column[Difference], ...] = (
         heading=N_("With the judge"),
         text="+.1%",
     ),
-    Column(
-        "powered_low",
-        float,
-        "Lower bound of powered",
-        heading=LEVEL,
-        text=_span("powered", "+.1%"),
-        by="powered",
-    ),
-    Column("powered_high", float, "Upper bound of powered"),
+    *bounds("powered_", "powered", "+.1%", "powered"),
     Column(
         "lambda",
         float,
@@ -363,17 +324,9 @@ AUDIT_SOFT: tuple[Column[ProbabilityMean], ...] = (
         heading=N_("At most"),
         text=".2f",
     ),
-    Column(
-        "tau_max_low",
-        float,
-        "Lower bound of tau_max",
-        heading=LEVEL,
-        text=_span("tau_max", ".2f"),
-    ),
-    Column("tau_max_high", float, "Upper bound of tau_max"),
+    *bounds("tau_max_", "tau_max", ".2f"),
     Column("powered", float, "b corrected by the probabilities alone", text=".1%"),
-    Column("powered_low", float, "Lower bound of powered"),
-    Column("powered_high", float, "Upper bound of powered"),
+    *bounds("powered_", "powered"),
     Column(
         "lambda",
         float,

@@ -12,7 +12,7 @@ from coupled_arena.core.records import Drawn, Mode
 from coupled_arena.stats.coupling.error_curves import ErrorCurves
 from coupled_arena.stats.coupling.score_tables import PairSavings
 from coupled_arena.views.addresses import COUNTED
-from coupled_arena.views.tables.table import BETWEEN, LEVEL, Column, Table, span, table_of
+from coupled_arena.views.tables.table import BETWEEN, Column, Table, bounds, table_of
 from coupled_arena.views.words.coupling import coupling_warnings
 
 # In the order of an array's axis.
@@ -79,15 +79,7 @@ _SAVINGS: tuple[Column[PairSavings], ...] = (
         text=".1%",
         strong=True,
     ),
-    Column(
-        "savings_low",
-        float,
-        "Lower bound of the savings",
-        heading=LEVEL,
-        text=lambda row: span(row.savings_low, row.savings_high, ".1%"),
-        by="savings",
-    ),
-    Column("savings_high", float, "Upper bound of the savings"),
+    *bounds("savings_", "the savings", ".1%", "savings"),
     Column("savings_within", float, "Savings for a fixed set of prompts"),
 )
 PAIRS: tuple[Column[PairSavings], ...] = (

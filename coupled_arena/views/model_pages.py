@@ -15,8 +15,8 @@ from coupled_arena.store.queries.battle_search import BattleFilter, Rater
 from coupled_arena.store.queries.model_pages import Day
 from coupled_arena.views.addresses import list_address, model_address
 from coupled_arena.views.battle_pages import list_page
+from coupled_arena.views.levels import interval_at
 from coupled_arena.views.markup import nameless
-from coupled_arena.views.words.names import interval_at
 
 FEW = 20
 """Comparisons below which a row says so."""

@@ -12,7 +12,7 @@ from coupled_arena.core.records import Source
 from coupled_arena.store.queries.battle_record import OwnRound
 from coupled_arena.store.queries.battle_search import BattleFilter, Rater
 from coupled_arena.views.addresses import battle_address, list_address
-from coupled_arena.views.words.names import interval_at
+from coupled_arena.views.levels import interval_at
 
 _LONGEST = 200  # characters of a question
 

@@ -38,8 +38,8 @@ from coupled_arena.views.figures.theme import (
     theme_for,
     wrapped,
 )
+from coupled_arena.views.levels import level
 from coupled_arena.views.tables.table import BETWEEN, LEVEL, Column, Table, span, table_of
-from coupled_arena.views.words.names import level
 
 PROTOCOLS = (Mode.COUPLED, Mode.INDEPENDENT)
 _PUBLISHED = Method(Weighting.COUNT, Covariance.PUBLISHED)

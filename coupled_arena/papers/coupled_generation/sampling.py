@@ -14,9 +14,9 @@ from coupled_arena.papers.item import Made
 from coupled_arena.papers.source import PaperSource
 from coupled_arena.views.figures.lines import Axes, Line, line_figure, line_style
 from coupled_arena.views.figures.theme import Head
+from coupled_arena.views.levels import level
 from coupled_arena.views.tables.coupling import sweep_table, sweep_warnings
 from coupled_arena.views.tables.table import BETWEEN
-from coupled_arena.views.words.names import level
 
 _AXES = {"temperature": "Temperature", "top_p": "Top-p"}
 _APART = 0.012  # of the axis, between the intervals of two pairs

@@ -34,8 +34,8 @@ from coupled_arena.papers.source import PaperSource, pooled_notes
 from coupled_arena.stats.judges.samples import GradedAnswers
 from coupled_arena.store.queries import comparisons
 from coupled_arena.store.queries.comparisons import Selection
+from coupled_arena.views.levels import level
 from coupled_arena.views.words.audit import key_words
-from coupled_arena.views.words.names import level
 
 _STEP = 0.02  # by which each made-up model is right more often than the one before
 _BETTER = 5  # made-up models

@@ -24,9 +24,9 @@ from coupled_arena.views.figures.rows import (
     row_figure,
 )
 from coupled_arena.views.figures.theme import head_of, key, theme_for
+from coupled_arena.views.levels import interval_at
 from coupled_arena.views.tables.audit import audit_models
 from coupled_arena.views.words.audit_texts import by_truth
-from coupled_arena.views.words.names import interval_at
 
 _CEILING = 20  # what ten votes are worth at most where the judge is no better than the model
 _DOT, _RING = "\N{BLACK CIRCLE}", "\N{WHITE CIRCLE}"

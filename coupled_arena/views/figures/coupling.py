@@ -27,8 +27,8 @@ from coupled_arena.views.figures.theme import (
     shortened,
     theme_for,
 )
+from coupled_arena.views.levels import level
 from coupled_arena.views.tables.coupling import coupling_pairs, curve_table, prompt_table
-from coupled_arena.views.words.names import level
 
 _SQUARE, _BAR = "\N{BLACK SQUARE}", "\N{BLACK RECTANGLE}"
 _BINS = 16

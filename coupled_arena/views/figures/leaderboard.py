@@ -29,6 +29,7 @@ from coupled_arena.views.figures.rows import (
     row_figure,
 )
 from coupled_arena.views.figures.theme import Theme, head_of, key, theme_for
+from coupled_arena.views.levels import interval_at, level
 from coupled_arena.views.tables.leaderboard import (
     head_to_head,
     mode_models,
@@ -39,13 +40,7 @@ from coupled_arena.views.tables.leaderboard import (
 )
 from coupled_arena.views.tables.style import TRAITS, style_effects
 from coupled_arena.views.tables.table import Table
-from coupled_arena.views.words.names import (
-    interval_at,
-    level,
-    verdicts_counted,
-    votes_counted,
-    without_both,
-)
+from coupled_arena.views.words.names import verdicts_counted, votes_counted, without_both
 
 _DOT, _BAR = "\N{BLACK CIRCLE}", "\N{BLACK RECTANGLE}"
 _SQUARE = "\N{BLACK SQUARE}"

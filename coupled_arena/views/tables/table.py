@@ -16,8 +16,8 @@ from markupsafe import Markup
 
 from coupled_arena.core.formulas import as_text, csv_writer
 from coupled_arena.core.language import N_, _
+from coupled_arena.views.levels import level
 from coupled_arena.views.markup import Cell, bold, broken, link, table
-from coupled_arena.views.words.names import level
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,8 +10,8 @@ from coupled_arena.analysis.agreement import AnnotatorAgreement, OwnAgreement
 from coupled_arena.core.language import N_, _, ngettext
 from coupled_arena.stats.krippendorff import MANY_ANNOTATORS
 from coupled_arena.stats.ranking.strata import FEW_PROMPTS
+from coupled_arena.views.levels import level
 from coupled_arena.views.markup import joined, listed, paragraph
-from coupled_arena.views.words.names import level
 
 _METHOD = N_(
     "Krippendorff's alpha is 1 if all agree, and 0 if they agree as often "

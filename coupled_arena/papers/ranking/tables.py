@@ -38,7 +38,7 @@ class Judged:
 
 
 _JUDGE = Column[Judged](
-    "judge", str, "Whose verdicts; none of rankings by votes alone", heading="Judge"
+    "judge", str, "Judge of the verdicts; none of rankings by votes alone", heading="Judge"
 )
 
 
@@ -100,7 +100,7 @@ POSITIONS: tuple[Column[Position], ...] = (
     Column(
         "probability",
         float,
-        "Share of the repeats whose rank-set has it",
+        "Share of the repeats with it in the rank-set",
         heading="Repeats",
         text=".1%",
     ),
@@ -144,13 +144,13 @@ LIKELIEST: tuple[Column[Likeliest], ...] = (
     Column(
         "other_position",
         int,
-        "Models whose likeliest position is not the baseline's; the best of several as likely",
+        "Models with another likeliest position than in the baseline; of several, the best counts",
         heading="Other position",
     ),
     Column(
         "other_rank_set",
         int,
-        "Models whose most frequent rank-set is not the baseline's",
+        "Models with another most frequent rank-set than in the baseline",
         heading="Other rank-set",
     ),
 )

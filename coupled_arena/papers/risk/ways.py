@@ -395,7 +395,7 @@ RATIOS: tuple[Column[_Row], ...] = (
 
 
 DENSITIES: tuple[Column[_Row], ...] = (
-    Column("metric", str, "Metric whose distribution it is"),
+    Column("metric", str, "Metric of the distribution"),
     Column("model", str, "Name of the model"),
     Column("score", float, "A score, higher is better"),
     Column("density", float, "Density of the model's scores there"),

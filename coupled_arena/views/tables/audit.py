@@ -176,7 +176,7 @@ PLAN: tuple[Column[VotePlan], ...] = (
     Column("judge", str, "Name of the judge"),
     *_of(
         "question",
-        Column("model", str, "Whose win rate"),
+        Column("model", str, "Model of the win rate"),
         Column("other", str, "Model to separate it from"),
         Column("width", float, "Of the interval, from end to end"),
         Column("power", float, "Probability that the leaderboard separates the two"),

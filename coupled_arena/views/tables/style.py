@@ -229,7 +229,7 @@ STYLE_EFFECTS: tuple[Column[TraitEffect], ...] = (
     Column(
         "differing",
         float,
-        "Share of comparisons whose replies differ in it",
+        "Share of comparisons with replies that differ in it",
         heading=N_("Replies differ"),
         text=".0%",
     ),

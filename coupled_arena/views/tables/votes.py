@@ -207,7 +207,7 @@ EXCLUSIONS: tuple[Column[Exclusion], ...] = (
     Column(
         "voter",
         str,
-        "Whose votes do not count; none: anybody's",
+        "Voter of the votes that do not count; none: anybody",
         heading=N_("Voter"),
         text=lambda row: row.voter or "anybody",
     ),

@@ -99,19 +99,22 @@ def test_the_error_level_changes_rank_sets(board):
         )
 
 
-def test_sets_for_each_model_alone_and_ties_as_half_a_win_are_said(board):
+def test_sets_for_each_model_alone_and_ties_as_a_win_for_neither_are_said(board):
     said, table = board.locator("#board-said"), board.locator("#board")
-    for label, value in (("Rank-sets hold", "For each model alone"), ("A tie is", "Half a win")):
+    for label, value in (
+        ("Rank-sets hold", "For each model alone"),
+        ("A tie is", "A win for neither"),
+    ):
         choose(board, label, value)
     said.get_by_text("A model that you chose before you looked has").wait_for()
     table.get_by_text("Each rank-set holds at 95% for its model alone").wait_for()
-    table.get_by_text("A tie counts as half a win for both").wait_for()
+    table.get_by_text("A tie counts as a win for neither").wait_for()
     board.wait_for_function(
         "document.querySelector('#board-rank-sets').textContent.includes('95%, each model alone')"
     )
     choose(board, "Rank-sets hold", "For all models together")
-    choose(board, "A tie is", "A win for neither")
-    table.get_by_text("A tie counts as half a win for both").wait_for(state="detached")
+    choose(board, "A tie is", "Half a win for both")
+    table.get_by_text("A tie counts as a win for neither").wait_for(state="detached")
 
 
 def choose(page, label, value):

@@ -26,9 +26,9 @@ from tqdm import tqdm
 
 import coupled_arena as ca
 from benchmarks.coverage import row
-from coupled_arena.analysis.voters import read_voters
+from coupled_arena.analysis.voter_report import read_voters
 from coupled_arena.core.records import new_id
-from coupled_arena.stats.voters import OUTCOMES, TOLERANCE, Votes, capitals
+from coupled_arena.stats.unusual_voters import OUTCOMES, TOLERANCE, Votes, capitals
 from coupled_arena.store.database import Store
 from coupled_arena.store.tables.exclusions import Decision, Exclusion, exclude
 from coupled_arena.store.transfer.importing import import_files

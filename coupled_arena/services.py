@@ -76,7 +76,6 @@ def open_services(settings: Settings, *, annotate: bool = False) -> Iterator[Ser
 
     Parameters
     ----------
-    settings : Settings
     annotate : bool
         Serve stored battles instead of loading models that make new ones.
 

@@ -1,8 +1,9 @@
-"""The page of commands, `docs/cli.md`, as the program tells it.
+"""The page of commands, `docs/cli.md`, and the table of results in `docs/python-api.md`.
 
     python -m tests.command_pages
 
-What stands before the first command is written by hand; the rest is made here.
+What stands before the first command is written by hand; the commands are made here. So is the
+table of the tables and figures of results.
 """
 
 from __future__ import annotations
@@ -13,9 +14,17 @@ from typing import Any, Literal, get_args, get_origin
 
 from typer.main import get_command
 
+import coupled_arena
 from coupled_arena.cli.main import app
+from coupled_arena.views.figures.registry import figures_of
+from coupled_arena.views.tables.declared import TABLES
 from tests.installed import REPOSITORY
 
+PYTHON = REPOSITORY / "docs" / "python-api.md"
+_OF_RESULTS = "| of | tables | figures for `ca.plot` |\n|---|---|---|\n"
+_ALSO = {"leaderboard": "`leaderboard`, `rank`"}  # functions with the same results
+_MORE = {"risk": "; one by the name of each metric"}  # tables that only data name
+_ALONE = {"generate": "replies", "reproduce": "items"}  # their one table, of results without JSON
 PAGE = REPOSITORY / "docs" / "cli.md"
 OF_MANY_COMMANDS = {"--config", "--preset", "--db", "--json"}
 _FIRST = "\n## serve\n"
@@ -80,5 +89,22 @@ def choices(option: Any) -> list[str]:
     return [", ".join(f"`{each}`" for each in words)] if words else []
 
 
+def python_page() -> str:
+    """Return the page of the Python API, with the table of tables and figures as they are now."""
+    head, _, tail = PYTHON.read_text(encoding="utf-8").partition(_OF_RESULTS)
+    _, _, tail = tail.partition("\n\n")
+    found = [_of_result(name) for name in TABLES if name in coupled_arena.__all__]
+    found += [f"| `{name}` | `{table}` | none |" for name, table in _ALONE.items()]
+    return head + _OF_RESULTS + "\n".join(found) + "\n\n" + tail
+
+
+def _of_result(name: str) -> str:
+    tables = [each for each, table in TABLES[name].items() if table.framed]
+    figures = [each.name for each in figures_of(name)]
+    parts = [", ".join(f"`{each}`" for each in names) or "none" for names in (tables, figures)]
+    return f"| {_ALSO.get(name, f'`{name}`')} | {parts[0]}{_MORE.get(name, '')} | {parts[1]} |"
+
+
 if __name__ == "__main__":
     PAGE.write_text(page(), encoding="utf-8")
+    PYTHON.write_text(python_page(), encoding="utf-8")

@@ -27,7 +27,6 @@ class FoundBattles:
 
     Attributes
     ----------
-    wanted : BattleFilter
     tally : Tally
         Its `hidden` are comparisons of battles that somebody may still be asked about; 0 where
         their number would say more than a board does.

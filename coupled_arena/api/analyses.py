@@ -36,9 +36,10 @@ from coupled_arena.core.records import Drawn, Sampler
 if TYPE_CHECKING:
     import pandas as pd
 
+    from coupled_arena.analysis.agreement import AnnotatorAgreement
     from coupled_arena.analysis.audit.result import Audit
     from coupled_arena.analysis.coupling.savings import Coupling, StoredScores, Sweep
-    from coupled_arena.analysis.voters import AnnotatorAgreement, VoterReport
+    from coupled_arena.analysis.voter_report import VoterReport
     from coupled_arena.stats.coupling.score_tables import ScoreTable
 
     Parts = dict[str, ScoreTable | None] | None
@@ -94,10 +95,10 @@ def audit(
     Parameters
     ----------
     store : ArenaStore, DataFrame, or Path, sequence of Path, or mapping of names to Path
-        A DataFrame, or files of such a table, has a row for each grade of a single answer: columns
-        ``model``, ``prompt``, ``truth`` and ``judge`` (1 or 0, or answers, with the model's in
-        ``answer``), and perhaps ``judge_name``, ``probability`` and ``category``. Files may also
-        be logs of other tools, or folders of them, with `metrics`.
+        A DataFrame, or files of such a table, has a row for each grade of a single answer. Its
+        columns are ``model``, ``prompt``, ``truth`` and ``judge``: 1 or 0, or answers, with the
+        model's in ``answer``. ``judge_name``, ``probability`` and ``category`` are optional. Files
+        may also be logs of other tools, or folders of them, with `metrics`.
 
     Returns
     -------
@@ -191,7 +192,7 @@ def agreement(
     ArenaError
         The store cannot be read, does not know a name, or a setting is out of range.
     """
-    from coupled_arena.analysis.voters import read_agreement
+    from coupled_arena.analysis.agreement import read_agreement
     from coupled_arena.views.tables import agreement as tables
 
     with check_store(store).reading() as opened:
@@ -237,8 +238,8 @@ def voters(
     ArenaError
         The store cannot be read, or a setting is out of range.
     """
-    from coupled_arena.analysis.voters import read_voters
-    from coupled_arena.views.tables import voters as tables
+    from coupled_arena.analysis.voter_report import read_voters
+    from coupled_arena.views.tables import votes as tables
 
     with check_store(store).reading() as opened:
         found = read_voters(opened, alpha, tolerance)
@@ -307,9 +308,8 @@ def coupling(
     Parameters
     ----------
     scores : DataFrame, ArenaStore, Path or sequence of Path
-        A column `Noise`, "Coupled" or "Independent", a column of scores for each model, and maybe
-        a column `Subject`, or files of such a table; or a store, for the scores that a benchmark
-        has left there.
+        A column `Noise`, "Coupled" or "Independent", a column of scores for each model, and maybe a
+        column `Subject`. Files of such a table do, too, and a store with the scores of a benchmark.
     progress : callable
         Is given the numbers of the draws of `published` and passes them on.
 

@@ -127,7 +127,7 @@ def only_judge(store: Store) -> str:
 def voter_of(store: ArenaStore, opened: Store, voter: str) -> str:
     """Return the voter whom a name or a voter stands for; whoever has no vote here is refused."""
     from coupled_arena.store.annotators import annotators_path, voter_called
-    from coupled_arena.store.queries.voters import check_voter
+    from coupled_arena.store.queries.votes_by_voter import check_voter
 
     called = voter_called(annotators_path(store.path), voter)
     check_voter(opened, called, voter)

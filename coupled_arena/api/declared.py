@@ -1,10 +1,10 @@
 """What a function's signature declares of its options: the one place where an option stands.
 
 Each keyword has a type, a default and a sentence (`annotated_doc.Doc`). From these come the checks
-before anything is read, the numpydoc section of the docstring, the command of the same name with
-its help, the page of commands, and the `settings` of the answer. With a `Field` the option has a
-field on the tab of the analysis, too. In a sentence other options stand in backticks, and links
-lead from the folder `docs`. Nothing here knows any analysis.
+before anything is read, and the numpydoc section of the docstring. So do the command of the same
+name with its help, the page of commands, and the `settings` of the answer. With a `Field` the
+option has a field on the tab of the analysis, too. In a sentence other options stand in backticks,
+and links lead from the folder `docs`. Nothing here knows any analysis.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ Voters = Annotated[
 ]
 OfAnnotators = Annotated[
     choices.Voters | str,
-    Doc("Whom the interval holds for: people like these annotators, or exactly these."),
+    Doc("The interval holds for people like these annotators, or for exactly these."),
 ]
 Metric = Annotated[str | None, Doc("Metric of scores in files that decides the winner.")]
 BradleyTerry = Annotated[bool, Doc("Add Bradley-Terry scores.")]

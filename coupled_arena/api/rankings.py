@@ -149,23 +149,24 @@ def rank(
 ) -> Result[Leaderboard]:
     """Rank models by a table of votes or of scores; no database is needed.
 
-    A model's win rate is the mean over its opponents of how often it is preferred to them; a tie
-    is half a win for both. Its rank-set, `rank_low` to `rank_high`, are the places that the votes
+    A model's win rate is the mean over its opponents of how often it is preferred to them. A tie is
+    half a win for both. Its rank-set, `rank_low` to `rank_high`, are the places that the votes
     leave possible: right for all models at once with probability 1 - alpha.
 
     Parameters
     ----------
     votes : DataFrame, or Path, sequence of Path, or mapping of names to Path
-        A table of votes, or files of any format that `import` takes; or scores, as `risk` takes
-        them: whoever scores higher on a prompt wins it. The columns tell which it is. A table of
-        votes has a row for each comparison. `model_a` is the model shown first, `model_b` the
-        other; `winner` is "model_a" (or "a"), "model_b" (or "b"), the winner's own name, "tie" or
-        "both_bad". Optional: `prompt` (or `question_id`, `prompt_id`, `id`) and `voter` (or
-        `judge`, `judge_hash`, `annotator`), without which each row counts as on a prompt and by a
-        voter of its own; `verdict`, what a judge said of the same pair, in the same words, with
-        `winner` missing where nobody voted; `mode`, "coupled" or "independent", else unknown. They
-        mean what they mean to `import`; other columns do not matter. A row that repeats another
-        one (same voter, same texts, same choice) counts once, and a warning says how many did.
+        A table of votes, or files of any format that `import` takes. Or scores, as `risk` takes
+        them: the model with the higher score on a prompt wins it. The columns tell which it is. A
+        table of votes has a row for each comparison. `model_a` is the model shown first, `model_b`
+        the other. `winner` is "model_a" (or "a"), "model_b" (or "b"), the winner's own name, "tie"
+        or "both_bad". `prompt` (or `question_id`, `prompt_id`, `id`) and `voter` (or `judge`,
+        `judge_hash`, `annotator`) are optional. Without them each row has a prompt and a voter of
+        its own. `verdict` is optional, too: what a judge said of the same pair, in the same words.
+        `winner` is then missing where nobody voted. `mode` is "coupled" or "independent", else
+        unknown. They mean what they mean to `import`; other columns do not matter. A row that
+        repeats another one (same voter, same texts, same choice) counts once, and a warning says
+        how many did.
 
     Returns
     -------
@@ -295,16 +296,11 @@ class BoardSettings:
         return cls(**{each.name: asked[each.name] for each in fields(cls) if each.name in asked})
 
     @property
-    def tie_score(self) -> TieScore:
-        """Whether a tie is half a win; the published covariance is of ties that are none."""
-        return TieScore.of(self.ties, self.covariance)
-
-    @property
     def method(self) -> Method:
         """How win rates are estimated."""
         from coupled_arena.analysis.leaderboard.board_estimates import Method
 
-        return Method(self.weighting, self.covariance, self.tie_score, self.voters)
+        return Method(self.weighting, self.covariance, self.ties, self.voters)
 
     def concluded(self, estimates: BoardEstimates) -> Leaderboard:
         """Return what estimates by this method say."""

@@ -115,7 +115,7 @@ def risk(
     ----------
     scores : DataFrame, ArenaStore, Path, sequence of Path, or dict
         Columns model, prompt, metric and score, or model, prompt and one for each metric, as a
-        table or a file; or a store, for its replies; or logs of other tools, files or folders, by
+        table or a file. Or a store, for its replies. Or logs of other tools, files or folders, by
         their models' names in a dict.
 
     Returns

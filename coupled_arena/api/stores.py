@@ -75,8 +75,8 @@ class ArenaStore:
     def comparisons(self, judge: str | None = None) -> pd.DataFrame:
         """Return what has been compared, pair by pair, as `coupled_arena.rank` takes it.
 
-        Votes on identical replies are there too, as ties; what no statistics count is not:
-        a model against itself, and votes that prefer one of two equal answers.
+        Votes on identical replies are there too, as ties. Two kinds are not, as no statistics count
+        them: a model against itself, and votes that prefer one of two equal answers.
 
         Parameters
         ----------

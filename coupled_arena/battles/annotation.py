@@ -129,9 +129,9 @@ class Annotation:
     def opens(self, owner: str, progress: Progress | None = None) -> bool:
         """Tell whether somebody may know names, and see boards and battles.
 
-        Where that is at the end of their share, it is noted that they know them: their later votes
-        on battles with the same words would not be blind. Whoever has just read the progress of
-        their share hands it on, so that it is not counted twice.
+        If that is at the end of their share, the store notes that they know names. Their later
+        votes on battles with the same words would not be blind. Whoever has just read the progress
+        of their share hands it on, so that it is not counted twice.
         """
         if self.reveal is Reveals.EACH or owner in self._told:
             return True
@@ -187,10 +187,16 @@ class Annotation:
         if self.reveal is Reveals.EACH:
             return view
         told = view.reveal
-        if told is None or self.opens(owner):
+        if told is None or self._known(owner, told):
             return replace(view, blind=True)
         vote = told.vote, told.ranks, told.both_bad, told.early, told.source, told.same
         return replace(view, blind=True, reveal=None, counted=Counted(*vote, _(_THEN[self.reveal])))
+
+    def _known(self, owner: str, reveal: Reveal | None) -> Reveal | None:
+        """Return who was who, where the voter may know it."""
+        if reveal is None or self.reveal is Reveals.EACH or self.opens(owner):
+            return reveal
+        return None
 
     def look(self, owner: str, round_id: str) -> RoundView:
         """Return what the voter may see; a vote whose time is over counts first."""
@@ -225,7 +231,7 @@ class Annotation:
             same = same_words(current.state.view().conversations)
             vote = Vote(new_id(), battle.id, owner, level(checked, same), both_bad)
             self._votes_of(opened).cast(current, vote, same, origin)
-        return self.view(owner, round_id).reveal
+        return self._known(owner, current.state.reveal)
 
     def undo(self, owner: str, round_id: str) -> None:
         """Take back a vote whose time is not over; see `Arena.undo`."""

@@ -1,7 +1,7 @@
 """Rounds: one visitor's battle from the question to the reveal.
 
-A round lives in this process under an unguessable id, tied to the visitor who opened it; its
-battle is stored once the answers are done, stopped or voted on.
+A round lives in this process under an unguessable id, tied to the visitor who opened it. Its battle
+is stored once the answers are done, stopped or voted on.
 """
 
 from __future__ import annotations
@@ -63,7 +63,6 @@ class Arena:
         Decodes for everybody.
     store : Store
         Where battles and votes go.
-    rules : ArenaRules
     rng : random.Random
         Source of pairs, sides, modes and seeds; unpredictable unless a test says otherwise.
     whose_turn : WhoseTurn, optional
@@ -132,8 +131,8 @@ class Arena:
         Raises
         ------
         PromptError
-            The prompt is blank or too long, the visitor has yet to vote on this question in
-            another round, or too many battles run and wait.
+            The prompt is blank or too long, or too many battles run and wait. Or the visitor has
+            yet to vote on this question in another round.
         """
         names = tuple(self.models)
         chances = self._whose_turn.chances(names) if self._whose_turn else None
@@ -231,8 +230,8 @@ class Arena:
         Raises
         ------
         VoteError
-            Not the visitor's round, already voted on, nothing to see yet, ranks that do not order
-            its answers, or an order of answers that have the same words.
+            Not the visitor's round, already voted on, or nothing to see yet. Or ranks that do not
+            order its answers, or that order answers with the same words.
         """
         current = self._rounds.of(owner, round_id)
         with current.changing:

@@ -209,7 +209,6 @@ class Marker:
 
     Attributes
     ----------
-    task : Task
     prompts : tuple of Prompt
         The questions.
     """
@@ -237,7 +236,6 @@ class Scored:
 
     Attributes
     ----------
-    made : Generated
     accuracies : mapping of Sampling to tuple of Accuracy
         Of all answers that were asked for in the same words and drawn alike, whatever the seed.
     """

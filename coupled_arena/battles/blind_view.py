@@ -38,10 +38,10 @@ class Reveal:
 
     Where a judge decided there is no vote, no source and no rank.
 
-    Whoever kept the commitment can check it: it is the SHA-256 of the nonce followed by the seed
-    as 8 bytes little-endian. Seed and nonce are None as long as the visitor may be asked about
-    another battle with the same seed, and where no seed is known. `same` are the places whose
-    answers had the same words at the time of the vote: they are level in what was stored.
+    Whoever kept the commitment can check it: it is the SHA-256 of the nonce followed by the seed as
+    8 bytes little-endian. Seed and nonce are None where no seed is known. They are None, too, as
+    long as the visitor may be asked about another battle with the same seed. `same` are the places
+    whose answers had the same words at the time of the vote: they are level in what was stored.
     """
 
     vote: str | None

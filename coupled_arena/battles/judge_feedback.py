@@ -15,7 +15,7 @@ from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from coupled_arena.analysis.voters import OwnAgreement, read_own_agreement
+from coupled_arena.analysis.agreement import OwnAgreement, read_own_agreement
 from coupled_arena.battles.judge_runs.request import Asked, JudgeOnRequest, LiveJudge, matchups_of
 from coupled_arena.battles.rounds import decided_reveal
 from coupled_arena.battles.undo import check_open
@@ -56,14 +56,9 @@ _NOT_STORED = N_(
 class Decisions:
     """Lets a judge decide rounds.
 
-    A round is held by its lock `changing` while this begins, ends or is called off, so that of a
-    vote and a judgement one comes too late. While the judge reads nothing is stored: should the
-    server end, the round ends with it, as all do.
-
-    Parameters
-    ----------
-    store : Store
-    asking : JudgeOnRequest
+    The lock `changing` holds a round while this begins, ends or is called off. So of a vote and a
+    judgement one comes too late. While the judge reads nothing is stored: should the server end,
+    the round ends with it, as all do.
 
     Attributes
     ----------
@@ -182,7 +177,8 @@ class OrderFeedback:
     """One answer of the judge: which two places it was shown as A and B, and what it said.
 
     `outcome` is of these two in that order, None where it is unreadable. `raw` is None where the
-    judge was not asked, for the answers have the same words, and `reason` where it gave none.
+    judge was not asked, because the answers have the same words. `reason` is None where it gave
+    none.
     """
 
     first: int
@@ -240,7 +236,6 @@ class JudgedRounds:
         Judges what was voted on.
     swap : Swap
         In which order it is asked.
-    store : Store
     round_of : callable
         Returns a visitor's round; raises VoteError where there is none.
     decisions : Decisions, optional

@@ -57,7 +57,6 @@ class Window:
     ----------
     most : int
         0: no limit, and nothing is kept.
-    seconds : float
     """
 
     def __init__(self, most: int, seconds: float) -> None:

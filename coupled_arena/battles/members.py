@@ -27,7 +27,6 @@ class Member:
 
     Attributes
     ----------
-    name : str
     voter : str
         The pseudonym by which votes are theirs.
     admin : bool
@@ -44,7 +43,6 @@ class Members:
 
     Parameters
     ----------
-    settings : AccessSettings
     key : str
         The secret with which names become pseudonyms; whoever has it can tell who is who.
     clock : callable, optional

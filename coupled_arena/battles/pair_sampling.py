@@ -116,13 +116,8 @@ _SHARE = 20  # and so many times as long as the last one took: a large board tak
 class WhoseTurn:
     """The chances of all pairs, from votes of some seconds ago.
 
-    The board is ranked in a thread of its own, after a question that comes when there are new
-    votes, so that no question waits for it. Until it has been, all pairs are alike.
-
-    Parameters
-    ----------
-    store : Store
-    pairing : Pairing
+    A thread of its own ranks the board, after a question that comes when there are new votes. So no
+    question waits for it. Until it has been, all pairs are alike.
     """
 
     def __init__(self, store: Store, pairing: Pairing) -> None:

@@ -37,9 +37,9 @@ class Replay:
     turn, model : the reply it lies in
     score_gap : float or None
         By how much the token drawn now beats the stored one. A gap near 0 is the rounding of
-        another batch shape, device or library version; a larger one is another model or text.
-        None where the stored token could not be drawn at all, or the logits are out of reach: on
-        a server, or in the process that decodes for the web app.
+        another batch shape, device or library version; a larger one is another model or text. None
+        where the stored token could not be drawn at all, or the logits are out of reach. They are
+        so on a server, and in the process that decodes for the web app.
     """
 
     battle: str
@@ -207,7 +207,6 @@ class Redecoder:
         ----------
         owner : str
             The visitor who wants it.
-        battle : Battle
 
         Raises
         ------

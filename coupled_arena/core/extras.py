@@ -58,7 +58,6 @@ def require(extra: str, what: str, error: type[ArenaError] = ArenaError) -> None
         One of `MODULES`.
     what : str
         The part that needs it; the sentence begins with it.
-    error : type of ArenaError
 
     Raises
     ------

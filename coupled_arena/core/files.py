@@ -53,8 +53,8 @@ def whole(path: Path) -> bytes:
     Raises
     ------
     OSError
-        It cannot be read, is a pipe or a device, or is too large for one: a file may be far larger
-        than the room that it takes on the disk.
+        It cannot be read, is a pipe or a device, or is too large. A file may be far larger than the
+        room that it takes on the disk.
     """
     with ending(path).open("rb") as stream:
         content = stream.read(LARGEST_NOTE + 1)
@@ -91,15 +91,14 @@ def read_toml(path: Path, name: str = "") -> dict[str, Any]:
 
     Parameters
     ----------
-    path : Path
     name : str
         What the file is called in messages; its path by default.
 
     Raises
     ------
     SettingsError
-        The file is missing or not TOML, or has what no setting can be: a whole number of more than
-        64 bits, a text with a NUL.
+        The file is missing or not TOML, or has what no setting can be. Examples are a whole number
+        of more than 64 bits, and a text with a NUL.
     """
     name = name or str(path)
     try:

@@ -1,7 +1,7 @@
 """Texts of CSV files that a spreadsheet would take for formulas, and back.
 
-A text that begins like a formula has an apostrophe before it, and so has one that begins with
-apostrophes and then so: taking one away is then exact.
+A text that begins like a formula gets an apostrophe before it. So does a text with apostrophes
+before such a beginning: taking one away is then exact.
 """
 
 from __future__ import annotations

@@ -30,11 +30,11 @@ class Checked(BaseModel):
 class LimitSettings(Checked):
     """The ``[limits]`` table; 0 is no limit.
 
-    Of one voter, and of one address, so many votes are taken and questions answered within any
-    minute: a question begins a battle, goes on with one or asks for a comparison. From one address
-    ``voters_by_address`` different voters are heard within an hour, and ``sign_ins_by_address``
-    wrong passwords for one name within a minute, ten times as many for all names. What
-    a proxy says of whom it speaks for is believed of ``proxies`` alone, addresses or networks.
+    So many votes and questions are taken from one voter, and from one address, within any minute. A
+    question begins a battle, goes on with one or asks for a comparison. From one address,
+    ``voters_by_address`` different voters may vote within an hour. ``sign_ins_by_address`` bounds
+    wrong passwords for one name within a minute; for all names together ten times as many. What a
+    proxy says of whom it speaks for is believed of ``proxies`` alone, addresses or networks.
     """
 
     votes_by_voter: int = Field(default=60, ge=0)
@@ -84,10 +84,10 @@ REPEAT_SHARE = 0.05
 class AnnotateSettings(Checked):
     """The ``[annotate]`` table: how people vote on stored battles.
 
-    By ``reveal`` names, boards and battles open to a person once their share is done (``end``),
-    after each vote (``each``) or ``never``; admins always see them. A battle wants ``votes_each``
-    votes; without a number it wants one of everybody. Where names stay hidden, a share
-    ``repeat_share`` of a person's battles comes a second time, with its sides exchanged.
+    ``reveal`` says when names, boards and battles open to a person. That is once their share is
+    done (``end``), after each vote (``each``) or ``never``; admins always see them. A battle wants
+    ``votes_each`` votes; without a number it wants one of everybody. Where names stay hidden, a
+    share ``repeat_share`` of a person's battles comes a second time, with its sides exchanged.
     """
 
     reveal: Reveals = Reveals.END

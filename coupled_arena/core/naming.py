@@ -1,8 +1,8 @@
 """Whether an answer tells which model wrote it, or whose model that is.
 
 A name that is nothing else tells it wherever it stands, unless the question named a model first. A
-word that means other things, too, and every name after such a question, does where the answer
-introduces itself, in one of the languages of ``data/names.toml``.
+word with other meanings counts where the answer introduces itself, in one of the languages of
+``data/names.toml``. So does every name after such a question.
 """
 
 from __future__ import annotations
@@ -75,7 +75,6 @@ class NameList:
 
         Parameters
         ----------
-        answer : str
         question : str
             All that the visitor wrote, and what was put into the model's mouth.
         """

@@ -90,8 +90,8 @@ class Sampling:
     max_new_tokens : int
         Longest reply, in tokens.
     coupling : str
-        The sampler: ``token`` is Gumbel-max with noise for each token, keyed by its bytes;
-        ``bytes`` draws a token byte by byte, so that models of any vocabularies are coupled;
+        The sampler. ``token`` is Gumbel-max with noise for each token, keyed by its bytes.
+        ``bytes`` draws a token byte by byte, so that models of any vocabularies are coupled.
         ``inverse`` is inverse transform sampling, with one uniform number for each position.
     """
 
@@ -118,7 +118,6 @@ class Drawn:
 
     Attributes
     ----------
-    temperature, top_p : float or None
     sampler : str or None
         A `Sampler`, or what else a store has in its place.
     """

@@ -89,8 +89,8 @@ class Environment(BaseModel):
     def over(self, file: dict[str, Any]) -> dict[str, Any]:
         """Return what goes before a file's settings.
 
-        Another program's key does where the file has none, and so do the hub's frame, in which it
-        shows its Spaces, and its proxies, through which it does.
+        Another program's key is used where the file has none. So are the hub's frame, in which it
+        shows its Spaces, and its proxies.
         """
         values = {
             name: {key: word for key, word in value.items() if word} if name in _TABLES else value
@@ -217,14 +217,14 @@ def coupling_of(sampler: str, coupling: str | None, default: str) -> str:
 class BattleSettings(Checked):
     """The ``[battle]`` table.
 
-    ``coupled_share`` is the share of battles that are coupled; ``models_at_once`` how many answer
-    the same prompt (two, three or four); ``most_at_once`` how many battles decode together before
-    newcomers wait, and ``most_waiting`` how many wait before others are sent away. Each model holds
-    the keys and values of at most ``kv_tokens`` tokens; where nothing is said, free memory decides.
-    Where one step of decoding takes longer than ``step_seconds``, the models are loaded anew.
-    A vote can be undone for ``undo_seconds``, after which the names are shown. By ``pairing`` all
-    pairs of models are drawn alike, or more often those whose votes are to settle which model is
-    first, or any model's place.
+    ``coupled_share`` is the share of battles that are coupled. ``models_at_once`` is how many
+    answer the same prompt (two, three or four). ``most_at_once`` battles decode together before
+    newcomers wait. ``most_waiting`` wait before others are sent away. Each model holds the keys and
+    values of at most ``kv_tokens`` tokens; where nothing is said, free memory decides. Where one
+    step of decoding takes longer than ``step_seconds``, the models are loaded anew. A vote can be
+    undone for ``undo_seconds``, after which the names are shown. ``pairing`` draws all pairs of
+    models alike, or some more often. These are the pairs that settle which model is first, or any
+    model's place.
     """
 
     coupled_share: float = Field(default=0.5, ge=0, le=1)
@@ -241,10 +241,10 @@ class JudgeSettings(Checked):
     """The ``[judge]`` table: see `judging.spec.JudgeSpec` and `judging.judge.Judge`.
 
     A name stands for the model of that name unless ``model`` says otherwise, and the other way
-    round. ``live``: judge battles of the app once they are voted on, where the judge is named and
-    has a key or a server of its own. Prices are per million tokens, in any currency. Visitors may
-    put ``visitor_questions`` to it in an hour, each of them, and ``daily_questions`` in a day, all
-    together; both orders of two answers are two questions.
+    round. ``live``: judge battles of the app once they are voted on. The judge must be named, and
+    have a key or a server of its own. Prices are per million tokens, in any currency. Each visitor
+    may put ``visitor_questions`` to it in an hour, and all together ``daily_questions`` in a day.
+    Both orders of two answers are two questions.
     """
 
     name: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)] | None = None

@@ -1,8 +1,8 @@
 """Running sequences of a transformers network: three kinds of batch, and prompts read in chunks.
 
-`LoneBatch` holds one sequence, of networks whose layers keep a state; `PaddedBatch` pads on the
-left where rows attend together; `RowBatch` gives each row a slot where rows attend alone. None
-of them knows noise, sampling or battles: they take token ids and give next-token logits.
+`LoneBatch` holds one sequence, of networks whose layers keep a state. `PaddedBatch` pads on the
+left where rows attend together. `RowBatch` gives each row a slot where rows attend alone. None of
+them knows noise, sampling or battles: they take token ids and give next-token logits.
 """
 
 from __future__ import annotations
@@ -66,7 +66,6 @@ class PromptReading:
     Parameters
     ----------
     network : PreTrainedModel
-    prompt : sequence of int
     chunk : int
         Most tokens read at once. A network whose layers keep more than keys reads all at once:
         some of these begin each chunk of several tokens with an empty state.
@@ -477,8 +476,8 @@ class RowBatch:
     def advance(self, tokens: torch.Tensor) -> None:
         """Append one token to every row and compute the next logits.
 
-        Processors multiply one row of 16-bit numbers in another order than several: it is computed
-        twice, so that it comes out as it does in company.
+        Processors multiply one row of 16-bit numbers in another order than several. So it is
+        computed twice, to come out as it does in company.
         """
         self._cache.reserve(len(self._lengths), max(self._lengths) + 1)
         self._cache.begin(self._columns)

@@ -1,8 +1,8 @@
 """Bytes coupling: drawing a token byte by byte, so that any two vocabularies read one noise.
 
-A model's next token is a string of bytes. It is drawn by a walk from the root of the trie of all
-spellings, one question after the other, each answered with the probability that it has given the
-answers before it; so the token has the model's probability. Each question reads noise of its own:
+A model's next token is a string of bytes. A walk from the root of the trie of all spellings draws
+it, one question after the other. Each is answered with the probability that it has given the
+answers before it. So the token has the model's probability. Each question reads noise of its own:
 
 ================== ============================ ============================= ================
 question           asked                        answered by                   noise at offset
@@ -14,14 +14,14 @@ does it end here?  where both are possible      a uniform number              of
 which of these?    where spellings are repeated Gumbel-max, by tokens' keys   of the next byte
 ================== ============================ ============================= ================
 
-The offset counts the bytes of the answer; a token that adds none moves it by one. The noise of the
-next byte at an offset is read by the token that goes on there or else by the one that begins there,
-never by both, and so is no other number read twice: whole answers have the model's own law, up to
-uniform numbers of 32 bits. `docs/byte-coupling.md` has the proof. Asking "does it end, or which
-byte?" as one Gumbel-max would read the bytes' noise twice, and break it.
+The offset counts the bytes of the answer; a token that adds none moves it by one. The token that
+goes on at an offset reads the noise of its next byte, or else the token that begins there does.
+Both never do, and no other number is read twice either. So whole answers have the model's own law,
+up to uniform numbers of 32 bits. `docs/byte-coupling.md` has the proof. Asking "does it end, or
+which byte?" as one Gumbel-max would read the bytes' noise twice, and break it.
 
-Weights are whole numbers of 2**-60. Sums of them are exact in any order, so that a node weighs the
-same here and on a GPU, and nothing exactly when nothing below it is possible.
+Weights are whole numbers of 2**-60. Sums of them are exact in any order. So a node weighs the same
+here and on a GPU, and nothing exactly when nothing below it is possible.
 """
 
 from __future__ import annotations
@@ -175,16 +175,7 @@ _CACHED = 1 << 18  # weights that a processor's cache holds: two megabytes
 
 
 class ByteWalk:
-    """Draws for one vocabulary.
-
-    Attributes
-    ----------
-    vocabulary : Vocabulary
-
-    Parameters
-    ----------
-    device : torch.device
-    """
+    """Draws for one vocabulary."""
 
     def __init__(self, vocabulary: Vocabulary, device: torch.device) -> None:
         self.vocabulary = vocabulary
@@ -340,8 +331,9 @@ class Question:
     Attributes
     ----------
     kind : str
-        "opening" (the end of the answer, a token without bytes, or text), "byte", "token end"
-        (it ends here, or goes on), "spelling" (which of several that spell alike).
+        One of four. At "opening" it is the end of the answer, a token without bytes, or text. At
+        "byte" it is the next byte, at "token end" whether the token ends here. At "spelling" it is
+        which of several tokens that spell alike.
     keys : int64 array, shape (k,)
         Noise keys of the answers; of "token end" that of the question, twice.
     masses : int64 array, shape (k,)
@@ -374,7 +366,6 @@ def questions(
     ----------
     scores : float64 tensor, shape (v + 1,)
     place : (seed, turn, offset)
-    outcome : int
     """
     trie, keys = walk.trie, walk.vocabulary.keys
     weights = whole_weights(scores[None])[0].cpu().numpy()
@@ -427,8 +418,8 @@ def lay_open(
     Parameters
     ----------
     within : int
-        How many bytes of the token are known; which one follows is the question, or for `OPENING`
-        whether text follows at all, as it is where the token that is drawn has none.
+        How many bytes of the token are known. The question is which one follows. For `OPENING` it
+        is whether text follows at all. So it is where the token that is drawn has no bytes.
     most : int
         How many of the likeliest answers to tell, at most.
     """

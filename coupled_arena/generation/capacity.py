@@ -45,12 +45,11 @@ class Capacity:
 class Room:
     """Where keys and values lie: of each model, so many tokens.
 
-    A batch has as many columns as its longest row, so it is counted as a rectangle: rows times the
+    A batch has as many columns as its longest row. So it counts as a rectangle: rows times the
     longest that one of them may become. Whoever is let in has all the room it may ever need.
 
     Parameters
     ----------
-    models : mapping of str to LanguageModel
     tokens : int or None
         None: there is no bound.
     """

@@ -1,9 +1,9 @@
 """What is wrong with a checkpoint, where the library that reads it does not say.
 
-Its files: the library complains of the first thing that it stumbles over, in the words of a parser,
-and asks on the terminal whether to run code that comes with a model. Here the files are looked at,
-none is run. Its network: whether that has all weights of the checkpoint, and the checkpoint no
-others.
+Its files are read here, because the library complains of the first fault alone, in the words of a
+parser. It also asks on the terminal whether to run code that comes with a model. Here the files are
+looked at, none is run. Its network: whether that has all weights of the checkpoint, and the
+checkpoint no others.
 """
 
 from __future__ import annotations

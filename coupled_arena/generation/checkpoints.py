@@ -218,7 +218,6 @@ def load_network(
 
     Parameters
     ----------
-    checkpoint : Checkpoint
     quantization : BitsAndBytesConfig or None
         How to quantize what is in full precision; None leaves it as it is.
     placement : dtype, device_map

@@ -126,7 +126,6 @@ class Report:
         By turn, what each of its texts has gained.
     places : mapping of int to int or None
         How many turns begin before one; None once it has begun.
-    ended : mapping of int to Ended
     failing : bool
         Whether step after step has failed, and none gone well since.
     """

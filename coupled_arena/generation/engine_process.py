@@ -132,7 +132,6 @@ class Movement:
 
     Parameters
     ----------
-    pid : int
     proc : Path
         Where Linux tells it. Elsewhere everything counts as a movement: no load is ended.
     """

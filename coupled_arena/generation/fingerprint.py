@@ -1,7 +1,7 @@
 """Which model it is that was loaded: a hash of all of its tensors, and how well it reads.
 
 A hash says whether two weights are the same to the bit, not whether they are any good. A network
-whose weights were unpacked wrongly loads without a complaint and writes words, but a plain text
+with weights that were unpacked wrongly loads without a complaint and writes words. But a plain text
 surprises it: its perplexity is tens of times that of the model it was made from.
 """
 
@@ -36,10 +36,10 @@ class Fingerprint:
     Attributes
     ----------
     digest : str
-        16 hex digits over names, types, shapes and bytes of all tensors, as they lie in memory,
-        the kinds of layers, and how the configuration says that they compute. Where the library
-        packs weights in another layout, on another device, it differs. Empty where some of them
-        are offloaded, and not in memory.
+        16 hex digits over names, types, shapes and bytes of all tensors, as they lie in memory.
+        Also over the kinds of layers, and how the configuration says that they compute. Where the
+        library packs weights in another layout, on another device, it differs. Empty where some of
+        them are offloaded, and not in memory.
     bytes_per_weight : float
         Bytes of all tensors, as they are loaded, for each weight that the architecture has: 4 in
         float32, a little over 1 in 8 bits. Embeddings, scales and what is kept in full precision

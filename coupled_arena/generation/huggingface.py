@@ -299,7 +299,7 @@ def row_attention(
     query : tensor, shape (n, heads, q, d)
     key, value : tensors, shape (n, key-value heads, length, d)
     attention_mask : int64 tensor, shape (n, 1, 1, 1), or None
-        How many keys each row has; None where the queries are the last tokens of a prompt, and the
+        How many keys each row has. None where the queries are the last tokens of a prompt, and the
         keys those of all of it so far. Queries beyond the last row are there for company alone.
 
     Returns

@@ -1,8 +1,8 @@
 """The lockstep engine: every model of every running battle advances by one token a step.
 
 Rows of one model are batched over battles; a model that has finished its answer idles, and a
-cancelled battle leaves the batch at once. The position of a token is its index in the reply, so
-it depends on nothing but the reply itself: neither on the batch nor on when the battle came in.
+cancelled battle leaves the batch at once. The position of a token is its index in the reply. So it
+depends on nothing but the reply itself: neither on the batch nor on when the battle came in.
 """
 
 from __future__ import annotations
@@ -45,14 +45,7 @@ Lose = Callable[[LanguageModel, list[Running], Exception], None]
 
 
 class Admission:
-    """Turns that do not decode yet.
-
-    Parameters
-    ----------
-    models : mapping of str to LanguageModel
-    room : Room
-    capacity : Capacity
-    """
+    """Turns that do not decode yet."""
 
     def __init__(self, models: Mapping[str, LanguageModel], room: Room, capacity: Capacity) -> None:
         self._readings: Readings = {}  # of the first one's prompts
@@ -220,8 +213,8 @@ class LockstepEngine:
     def step(self) -> None:
         """Advance every model of every battle by one token.
 
-        Where a model fails, the battles that wait for a word of it end with an error; all others
-        go on as if nothing had happened.
+        Where a model fails, the battles that wait for a word of it end with an error. All others go
+        on as if nothing had happened.
         """
         self._admit()
         for running in self._running:
@@ -382,9 +375,9 @@ def decode(engine: LockstepEngine, requests: Sequence[Request]) -> list[Running]
 def score_gap(models: Models, battle: Battle, reply: Reply, index: int, outcome: int) -> float:
     """Return by how much the winning outcome beats another at one position of a stored reply.
 
-    Computed in a batch of one, with log-weights and noise as in the draw; a gap of the size of
-    the arithmetic's rounding explains a difference, a larger one does not. By inverse transform it
-    is how far the number lies from the other outcome's share of the probability; by bytes it is the
+    Computed in a batch of one, with log-weights and noise as in the draw. A gap of the size of the
+    arithmetic's rounding explains a difference; a larger one does not. By inverse transform it is
+    how far the number lies from the other outcome's share of the probability. By bytes it is the
     gap at the first question that the other outcome loses. NaN where a server holds the model: its
     logits are not known here.
     """

@@ -1,6 +1,6 @@
 """The replies of one model that are written together, for the engine.
 
-A model in this process writes one token of each reply a step; a server writes at its own pace, and
+A model in this process writes one token of each reply a step. A server writes at its own pace, and
 a step takes in what has arrived.
 """
 

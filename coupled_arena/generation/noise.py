@@ -3,8 +3,8 @@
 The words are those of Philox, below. They are 32 bits wide, so an outcome whose probability is
 below about 2**-33 is under-drawn: the largest noise value is -log(-log(1 - 2**-33)) = 22.87.
 Rounding each of V uniforms to the middle of its cell of width 2**-32 moves the law of the drawn
-token by at most V * 2**-33 in total variation (1.8e-5 for V = 151,936): far below what 1e9 votes
-could see.
+token. It does so by at most V * 2**-33 in total variation (1.8e-5 for V = 151,936), far below what
+1e9 votes could see.
 """
 
 from __future__ import annotations

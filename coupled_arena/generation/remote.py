@@ -1,6 +1,6 @@
 """Models that vLLM servers hold: each on a device or machine of its own, and coupled all the same.
 
-The noise is a function of seed, turn, position and token, so nothing is shipped: the server draws
+The noise is a function of seed, turn, position and token, so nothing is shipped. The server draws
 with the same numbers (`vllm_plugin`) that a model in this process draws with. Before a server is
 believed it proves it, by `served_draw.proof`. First the replies as they arrive, then the model.
 """

@@ -44,8 +44,8 @@ class Contender:
     """One model's part in one turn: its name, the seed of its noise, and its prompt's ids.
 
     The prompt may end with tokens of the answer, which are ``written``: noise goes on after them.
-    Which byte of the first draw to keep, where draws are opened and noise is read for each: the one
-    after so many ``within`` the token, or, for `OPENING`, whether there is a byte at all.
+    Which byte of the first draw to keep, where draws are opened and noise is read for each. It is
+    the one after so many ``within`` the token or, for `OPENING`, whether there is a byte at all.
     """
 
     model: str

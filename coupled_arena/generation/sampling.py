@@ -1,9 +1,9 @@
 """Choosing the next token: Gumbel-max over filtered logits with one outcome for the end.
 
 Temperature, top-k and top-p act on the model's distribution first. Then all tokens that end the
-answer are merged into one outcome with their summed probability: they share one noise key, and
-sharing a key without merging would break the law (two stops of probability 1/4 each would come
-out with 1/3 together, not 1/2). The drawn outcome is argmax(log p + g).
+answer are merged into one outcome with their summed probability. They share one noise key, and
+sharing a key without merging would break the law. Two stops of probability 1/4 each would come out
+with 1/3 together, not 1/2. The drawn outcome is argmax(log p + g).
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ def _fill(
 def draw(scores: torch.Tensor, noise: torch.Tensor | None) -> torch.Tensor:
     """Return the drawn outcome of each row: argmax(score + noise), int64 of shape (n,).
 
-    Without noise the draw is greedy. Where the model computed what is no number it is `NO_NUMBER`,
-    which whoever reads the draw is to look for: to look here would be to wait for the device.
+    Without noise the draw is greedy. Where the model computed what is no number it is `NO_NUMBER`.
+    The reader of the draw must look for it: to look here would be to wait for the device.
     """
     noisy = scores if noise is None else scores + noise
     drawn = torch.argmax(noisy, dim=1, keepdim=True)  # what is no number counts as the largest
@@ -98,7 +98,7 @@ def draw_inverse(scores: torch.Tensor, uniforms: torch.Tensor, order: torch.Tens
     """Return the drawn outcome of each row by inverse transform sampling, int64 of shape (n,).
 
     The outcomes' probabilities are laid side by side in a fixed order; the one within whose the
-    uniform number lies is drawn. Counterfactual stability fails: where one outcome gains, those
+    uniform number lies is drawn. Counterfactual stability fails. Where one outcome gains, those
     beyond it move, so that a number may go over to an outcome that has become less likely.
 
     Parameters

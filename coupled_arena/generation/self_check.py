@@ -1,10 +1,10 @@
 """A model proves at load that it writes what its network says, and beside whom it may do so.
 
 A network that keeps a state of its own, or takes no cache from outside, decodes wrong text without
-an error. Here two made-up texts are read at once, which is what the network says of them, then
-written token by token in the ways of the engine: a prompt in chunks, a row that joins, a row that
-leaves. Where that differs by more than rounding the rows are tried apart, in batches of their own
-that take turns; where that differs too, the model is refused.
+an error. Here two made-up texts are read at once, which is what the network says of them. Then they
+are written token by token in the ways of the engine: a prompt in chunks, a row that joins, a row
+that leaves. Where that differs by more than rounding the rows are tried apart, in batches of their
+own that take turns. Where that differs too, the model is refused.
 """
 
 from __future__ import annotations

@@ -144,9 +144,10 @@ def drawn_ids(
 def proof(vocabulary: Vocabulary, noise: GumbelCache, asked: ServedDraw) -> list[int]:
     """Return the tokens that only a server with this noise and this vocabulary answers.
 
-    16 digits of the vocabulary's fingerprint and the noise's version, as ids; then tokens drawn
-    from logits that depend on nothing but the id, all of them different: with the filters that
-    were asked for, and from the whole law, late in an answer that one of its likeliest ends.
+    16 digits of the vocabulary's fingerprint and the noise's version, as ids. Then tokens drawn
+    from logits that depend on nothing but the id, all of them different. They are drawn with the
+    filters that were asked for, and from the whole law, late in an answer that one of its likeliest
+    ends.
     """
     digits = [int(digit, 16) for digit in vocabulary.fingerprint]
     ids = torch.arange(vocabulary.end, dtype=torch.float64, device=noise.device)

@@ -1,6 +1,6 @@
 """One model and text: conversations as ids, ids as bytes and noise keys, what ends an answer.
 
-It needs a model's tokenizer and configuration, not its weights, so it is the same for a model that
+It needs a model's tokenizer and configuration, not its weights. So it is the same for a model that
 decodes in this process and for one that a server holds.
 """
 
@@ -261,7 +261,6 @@ class Tokenization:
     Attributes
     ----------
     vocabulary : Vocabulary
-    context_length : int
 
     Raises
     ------

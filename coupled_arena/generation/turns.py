@@ -58,8 +58,8 @@ def seeds(battle: Battle) -> tuple[int, ...]:
 def settled(sampling: Sampling, names: Iterable[str], models: Models) -> Sampling:
     """Return a sampling with its coupling chosen, where that is left to the models' vocabularies.
 
-    Noise for each token where all spell the same, but for control tokens, where none is read, and
-    where a server draws, which knows no other; else noise for each byte.
+    Noise for each token where all spell the same, but for control tokens, where none is read. Also
+    where a server draws, which knows no other. Else noise for each byte.
     """
     if sampling.coupling != AUTO:
         return sampling

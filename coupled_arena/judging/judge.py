@@ -119,7 +119,6 @@ class Judge:
 
     Parameters
     ----------
-    spec : JudgeSpec
     base_url : str
         Where the server's API begins, usually ending in ``/v1``.
     key : str

@@ -1,8 +1,8 @@
 """What a judge is asked: instructions first, then the texts, fenced so that they stay texts.
 
-A text stands between lines that carry a code. The code is a hash of all the texts, so that
-whoever wrote one of them cannot have put it in; and nothing in a text is a chat template's
-control token any more, so that no server takes its inside for another message.
+A text stands between lines that carry a code. The code is a hash of all the texts, so that the
+author of one of them cannot have put it in. Nothing in a text is a chat template's control token
+any more. So no server takes its inside for another message.
 """
 
 from __future__ import annotations

@@ -111,7 +111,6 @@ class BudgetAccount:
 
     Parameters
     ----------
-    budget : Budget
     overhead : int
         Characters of a question besides its texts.
     max_tokens : int

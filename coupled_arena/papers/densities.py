@@ -20,10 +20,10 @@ _REACH = 3.0  # widths beyond the outermost values
 def densities(samples: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray, float]:
     """Return the density of each sample, all with one kernel.
 
-    Its width is Silverman's [1]_ for a sample of the mean size with the spread of all: the lesser
-    of the standard deviation and of the middle half's width over 1.34, which one long tail does
-    not make too wide. It is half the mean gap of neighbouring scores at least, so that few
-    different ones leave no teeth.
+    Its width is Silverman's [1]_ for a sample of the mean size with the spread of all. The spread
+    is the lesser of the standard deviation and of the middle half's width over 1.34. One long tail
+    does not make that too wide. It is half the mean gap of neighbouring scores at least, so that
+    few different ones leave no teeth.
 
     Parameters
     ----------

@@ -134,7 +134,6 @@ class Item:
         As the paper numbers it: figure-1, table-2.
     title : str
         What it shows, in our words.
-    needs : Needs
     make : callable or None
         Makes it; several items may be made alike, from other data. None where it is not made.
     published : mapping of str to float
@@ -180,8 +179,6 @@ class BesidePublished:
 
     Attributes
     ----------
-    what : str
-    published : float
     made : float or None
         None where these data do not have it.
     """

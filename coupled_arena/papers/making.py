@@ -42,7 +42,6 @@ class Written:
         What its JSON file holds.
     text : str
         The same as people read it.
-    files : tuple of Path
     """
 
     answer: dict[str, Any]
@@ -156,7 +155,6 @@ class OutputFolder:
 
     Attributes
     ----------
-    folder : Path
     formats : tuple of str
         Kinds of pictures.
     data : str

@@ -88,7 +88,6 @@ class PaperSource:
 
     Attributes
     ----------
-    settings : PaperSettings
     open_store : callable
         Returns the store, opened for reading when first asked.
     scores : tuple of Path

@@ -1,11 +1,12 @@
 r"""What voters with tastes of their own add to the variances of numbers that are no board's.
 
 Each number is a sum of means over cells of votes: coupled and independent votes on a pair, say. A
-vote adds to the error of a number what its kind says. With W the share of a voter in the votes of a
-cell, residuals have lost Σ W² of what voters add, which is made good. From the squares of sums by
-voter those of votes are taken, by voter and prompt where these are several: so what is left is
-nothing on average, where nobody has a taste (see `coupled_arena.stats.ranking.voters`, whose
-covariances of win rates follow the same rule). This module knows no models and no error level.
+vote adds to the error of a number what its kind says. W is the share of a voter in the votes of a
+cell. Residuals have lost Σ W² of what voters add, which is made good. Squares of single votes are
+taken from the squares of sums by voter. If one voter voted several times on a prompt, the squares
+of these sums are taken instead. So what is left is nothing on average where nobody has a taste. The
+covariances of win rates in `coupled_arena.stats.ranking.voter_tastes` follow the same rule. This
+module knows no models and no error level.
 """
 
 from __future__ import annotations

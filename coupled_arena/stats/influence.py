@@ -43,8 +43,8 @@ class Influence:
     Attributes
     ----------
     labelled : ndarray of float64, shape (k, k, 4, 4**judges, 2)
-        ``[a, b, h, g, role]``: of a comparison of a, shown first, and b, with vote h and
-        verdict g, for the model in the role: 0 is a, 1 is b.
+        ``[a, b, h, g, role]``: of a comparison of a, shown first, and b, with vote h and verdict g.
+        It is for the model in the role: 0 is a, 1 is b.
     unlabelled : ndarray of float64, shape (k, k, 4**judges, 2)
         ``[a, b, g, role]``: likewise without a vote.
     """
@@ -67,8 +67,8 @@ class Influence:
         Parameters
         ----------
         vote, echo, verdict : (weight, centre)
-            Of h, and of g where there is a vote and where there is none. Arrays of shape
-            (k, k, 2), ``[model, opponent, position]`` with position 0 for being shown first: the
+            Of h, and of g where there is a vote and where there is none. Arrays of shape (k, k, 2),
+            ``[model, opponent, position]`` with position 0 for being shown first. They are the
             weight of one comparison in the model's mean, and the mean that is taken from it.
         tuning : ndarray of float64, shape (k, k, 2)
             λ, 0 where a cell lacks verdicts.
@@ -100,7 +100,6 @@ class Influence:
 
         Parameters
         ----------
-        counts : JudgedCounts
         other : Influence, optional
             On other estimates: rows of the result are of this one's, columns of the other's.
         """

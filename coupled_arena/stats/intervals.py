@@ -139,10 +139,9 @@ def _largest_difference(
 def agreement_interval(agreed: IntArray, counted: IntArray, alpha: float) -> tuple[float, float]:
     r"""Return Wilson's interval of a share with comparisons that depend on each other by prompt.
 
-    Its variance is that of a ratio of sums over prompts,
-    :math:`\frac{G}{G-1} \sum_g (a_g - \hat p n_g)^2 / n^2`, and its critical value Student's with
-    G - 1 degrees of freedom: from one prompt nothing can be concluded. A share that never varied
-    is as uncertain as one of G trials.
+    Its variance is that of a ratio of sums over prompts, :math:`\frac{G}{G-1} \sum_g (a_g - \hat p
+    n_g)^2 / n^2`. Its critical value is Student's with G - 1 degrees of freedom: from one prompt
+    nothing can be concluded. A share that never varied is as uncertain as one of G trials.
 
     Parameters
     ----------

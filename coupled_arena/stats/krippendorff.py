@@ -37,7 +37,6 @@ class Agreement:
     ----------
     alpha : float or None
         1: all agree. 0: as if by chance. Below: less than by chance.
-    low, high : float or None
     observed, expected : float or None
         Disagreement D_o, and D_e by chance: shares of pairs of votes.
     units, votes : int

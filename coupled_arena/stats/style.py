@@ -98,9 +98,9 @@ class UnboundedError(Exception):
 def fit(rows: PairRows) -> PairFit:
     """Maximise the likelihood by Newton's method.
 
-    Damped by ln(1 + d)/d, with d the largest change of a row's log-odds, each step makes the
-    likelihood larger [2]_; and a d under one half proves that a maximum exists, where the
-    information is not singular [1]_. Where outcomes are separated no step ever gets so small.
+    Each step is damped by ln(1 + d)/d, with d the largest change of a row's log-odds. It makes the
+    likelihood larger [2]_. A d under one half proves that a maximum exists, where the information
+    is not singular [1]_. Where outcomes are separated no step ever gets so small.
 
     Raises
     ------
@@ -192,7 +192,6 @@ class Sandwich:
     covariance : ndarray of float64, shape (q, q)
     degrees : ndarray of float64, shape (q,)
         Degrees of freedom of Student's law for each.
-    clusters : int
     people : int or None
         Voters whom it holds for people like; None where it does not matter who voted.
     """
@@ -210,10 +209,10 @@ def sandwich(fits: Sequence[tuple[PairFit, FloatArray]]) -> Sandwich:
     r"""Return the covariance of linear combinations of estimates, robust and clustered.
 
     Residuals are divided by √(1 - h), h being the leverage of the row, and sums over the G clusters
-    have the factor G/(G - 1). The degrees of freedom are Satterthwaite's: with v_g what a cluster
-    would add to the variance if the model held and rows were independent,
-    (Σ v_g)²/Σ v_g² - 1: the number of clusters that a combination rests on, less one. Where people
-    voted several times, they are clusters beside those, and the result is for people like them.
+    have the factor G/(G - 1). The degrees of freedom are Satterthwaite's, (Σ v_g)²/Σ v_g² - 1. Here
+    v_g is what a cluster would add to the variance if the model held and rows were independent.
+    They are the number of clusters that a combination rests on, less one. Where people voted
+    several times, they are clusters beside those, and the result is for people like them.
 
     Parameters
     ----------
@@ -257,7 +256,7 @@ class _Sums:
 
 
 def _of_people(rows: PairRows, prompts: _Sums, voters: _Sums, both: _Sums) -> Sandwich:
-    r"""Add what voters add, by clusters both ways, see `coupled_arena.stats.ranking.voters`.
+    r"""Add what voters add, by clusters both ways, see `coupled_arena.stats.ranking.voter_tastes`.
 
     Residuals of a voter have lost the share W of the voter's votes, hence 1 / (1 - Σ W²). Degrees
     of freedom are those of a model in which a voter's votes on a pair are equally alike.

@@ -73,12 +73,11 @@ def told_effects(votes: ToldVotes, models: int, alpha: float = 0.05) -> ToldEffe
 
     x is log(1 + reveals) / log(1 + `OFTEN`). The change of a model's share against the mean of the
     others is b k / (k - 1). Covariances are the jackknife's over voters, which is too wide rather
-    than too narrow where these are few; Student's t has the degrees of freedom that their shares of
-    the information leave; Bonferroni's correction is for k models.
+    than too narrow where these are few. Student's t has the degrees of freedom that their shares of
+    the information leave. Bonferroni's correction is for k models.
 
     Parameters
     ----------
-    votes : ToldVotes
     models : int
         How many there are.
     alpha : float

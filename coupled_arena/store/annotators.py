@@ -141,7 +141,6 @@ def add_annotators(path: Path, names: Sequence[str], numbered: int = 0) -> dict[
 
     Parameters
     ----------
-    names : sequence of str
     numbered : int
         How many more to make for people whose names nobody has to know: 1, 2 and so on.
 

@@ -121,8 +121,8 @@ def readings(item: CodeItem, code: str) -> list[str]:
     """Return the programs that some code may stand for, the likeliest first.
 
     The whole function follows the stub, whose imports and helpers it may need. A body alone
-    completes the stub; its first line may have lost its indentation, or all of its lines, and
-    where the body ends something else may begin.
+    completes the stub. Its first line may have lost its indentation, or all of its lines; where the
+    body ends something else may begin.
     """
     stub = item.stub.rstrip() + "\n"
     if _defines(code, item.entry_point):

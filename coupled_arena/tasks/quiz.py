@@ -1,7 +1,7 @@
 """Short questions of our own, easy enough for a model of 135 million parameters.
 
-Each row of the file has an id, a category, a question, a response prefix, the answer and, where
-the question offers some words to choose from, all of them. The prefix leaves a model nothing to
+Each row of the file has an id, a category, a question, a response prefix and the answer. Where the
+question offers some words to choose from, it has all of them. The prefix leaves a model nothing to
 say but the answer, so the first thing said that could be one is taken.
 """
 

@@ -1,11 +1,11 @@
 """Programs that nobody has read, run against their tests without harm.
 
-A program and its tests run in two processes, each locked before either begins: see `lock` for what
+A program and its tests run in two processes, each locked before either begins. See `lock` for what
 they cannot do, `inside` for how they talk. No variable that their starter has set reaches them.
 What they print goes nowhere, and is an error from 1 MiB on. Each is one process without threads and
 cannot become more; it ends with its time, or with the process that started it.
 
-What is not prevented: a program that has learned the right values by heart passes, and one that
+Two things are not prevented. A program that has learned the right values by heart passes. One that
 finds a fault in the kernel behind the calls that are left to it is free. Only the standard library
 can be imported, and of it what the program's text names.
 """

@@ -1,9 +1,9 @@
 """Giving up everything but computing: a process that can only think, and talk on pipes it holds.
 
 The kernel is told to refuse every system call that is not on a short list (seccomp). None of those
-on it opens a file or a connection, starts a process or thread, sends a signal, reads or changes
-another process, or takes any of this back. So there is nothing to hide from the program and
-nothing to tidy up after it; and unlike namespaces, which containers often forbid, this needs no
+on it opens a file or a connection, starts a process or thread, or sends a signal. None reads or
+changes another process, or takes any of this back. So there is nothing to hide from the program and
+nothing to tidy up after it. Unlike namespaces, which containers often forbid, this needs no
 privilege. Time and memory are bounded by resource limits.
 
 The list is short enough to be its own filter: a library would bring a compiled dependency for

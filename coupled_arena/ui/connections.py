@@ -1,8 +1,8 @@
 """How many connections are open, and for how long one may wait for its peer.
 
 The database needs file descriptors, and DuckDB ends the process when there are none. So connections
-take at most a part of them, and a connection is closed when its peer does not send its request or
-does not read its answer. An answer that goes on, such as a stream of events, is never cut.
+take at most a part of them. A connection is closed when its peer does not send its request or does
+not read its answer. An answer that goes on, such as a stream of events, is never cut.
 """
 
 from __future__ import annotations
@@ -216,10 +216,6 @@ class Leaving:
     """Says nothing of peers who leave before their request is complete: anybody may, at any rate.
 
     Each of them was two lines of the log.
-
-    Parameters
-    ----------
-    app : ASGI application
     """
 
     def __init__(self, app: ASGIApp) -> None:

@@ -56,12 +56,11 @@ class Served(Protocol):
 class Health:
     """How the parts of an application are.
 
-    Files and the database are looked at by a thread of its own: while that waits for a disk or a
-    lock, what it found last is told, for at most `LONGEST` seconds.
+    A thread of its own looks at files and the database. While that waits for a disk or a lock, what
+    it found last is told, for at most `LONGEST` seconds.
 
     Parameters
     ----------
-    store : Store
     arena : Arena or Annotation
     backup : Backup or None
         None where no place is named: then there is no such part.
@@ -189,8 +188,6 @@ def metrics(services: Services, health: Health, refused: Counter[int]) -> list[A
 
     Parameters
     ----------
-    services : Services
-    health : Health
     refused : Counter of int
         Requests that the page's doors refused, by status.
     """

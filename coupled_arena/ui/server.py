@@ -209,13 +209,12 @@ def keep_sessions(application: FastAPI, page: gr.Blocks) -> None:
 class Heartbeats:
     """Counts the heartbeats of each page: one that has any is open.
 
-    Gradio takes a page for closed once its heartbeat has ended, though the page has another one: a
+    Gradio takes a page for closed once its heartbeat has ended, though the page has another one. A
     network that was away for a moment ends heartbeats. And the end of the old one may be noticed
     when the new one has begun.
 
     Parameters
     ----------
-    app : ASGI application
     open_pages : Counter of str
         Heartbeats, by the session of their page.
     """

@@ -140,7 +140,6 @@ class BoardAddresses:
 
     Parameters
     ----------
-    board : Leaderboard
     mine : bool
         The board is of the reader's own votes.
     """

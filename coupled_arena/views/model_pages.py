@@ -15,6 +15,7 @@ from coupled_arena.store.queries.battle_search import BattleFilter, Rater
 from coupled_arena.store.queries.model_pages import Day
 from coupled_arena.views.addresses import list_address, model_address
 from coupled_arena.views.battle_pages import list_page
+from coupled_arena.views.levels import interval_at
 from coupled_arena.views.markup import nameless
 
 FEW = 20
@@ -40,13 +41,13 @@ def model_page(found: ModelSummary, battles: FoundBattles) -> dict[str, Any]:
         "votes": list_address(counted) if found.overall else None,
         "categories": {
             "note": category_words(found),
-            "heads": [_("Category"), _("Win rate"), _level(found.alpha), _("Votes"), ""],
+            "heads": [_("Category"), _("Win rate"), interval_at(found.alpha), _("Votes"), ""],
             "rows": [_category(each, found) for each in found.categories],
         },
         "opponents": {
             "note": opponent_words(found),
             "heads": [
-                *(_("Opponent"), _("Win rate"), _level(found.alpha), _("Won, of how many")),
+                *(_("Opponent"), _("Win rate"), interval_at(found.alpha), _("Won, of how many")),
                 "",
             ],
             "rows": [_opponent(each, found.model) for each in found.opponents],
@@ -74,7 +75,7 @@ def headline(found: ModelSummary) -> str:
     ).format(
         rate=_rate(overall),
         interval=_interval(overall),
-        level=_level(found.alpha),
+        level=interval_at(found.alpha),
         n=overall.comparisons,
     )
     few = _("That is few.")
@@ -203,7 +204,3 @@ def _rate(each: Strength) -> str:
 
 def _interval(each: Strength) -> str:
     return _("{low:.1%} to {high:.1%}").format(low=each.low, high=each.high)
-
-
-def _level(alpha: float) -> str:
-    return _("{level:.4g}% interval").format(level=100 * (1 - alpha))

@@ -12,6 +12,7 @@ from coupled_arena.core.records import Source
 from coupled_arena.store.queries.battle_record import OwnRound
 from coupled_arena.store.queries.battle_search import BattleFilter, Rater
 from coupled_arena.views.addresses import battle_address, list_address
+from coupled_arena.views.levels import interval_at
 
 _LONGEST = 200  # characters of a question
 
@@ -90,20 +91,20 @@ def _counted(standing: PairStanding) -> str:
 
 
 def _conclusion(standing: PairStanding) -> str:
-    votes, level = standing.votes, 1 - standing.alpha
+    votes, interval = standing.votes, interval_at(standing.alpha)
     if standing.low <= 0 <= standing.high:
         if standing.high - standing.low > 1:
             return _("Far too few to say which model people prefer.")
         text = _(
             "Too few to say which model people prefer: {model} may be from {behind:.0%} behind to "
-            "{ahead:.0%} ahead ({level:.0%} interval)."
+            "{ahead:.0%} ahead ({interval})."
         )
         behind, ahead = abs(standing.low), standing.high
-        return text.format(model=votes.first, behind=behind, ahead=ahead, level=level)
+        return text.format(model=votes.first, behind=behind, ahead=ahead, interval=interval)
     better = votes.first if standing.low > 0 else votes.second
     least, most = sorted((abs(standing.low), abs(standing.high)))
-    text = _("People prefer {model}: it is {least:.0%} to {most:.0%} ahead ({level:.0%} interval).")
-    return text.format(model=better, least=least, most=most, level=level)
+    text = _("People prefer {model}: it is {least:.0%} to {most:.0%} ahead ({interval}).")
+    return text.format(model=better, least=least, most=most, interval=interval)
 
 
 _BETTER = {

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import coupled_arena as ca
-from coupled_arena.analysis.voters import read_agreement
+from coupled_arena.analysis.agreement import read_agreement
 from coupled_arena.core.errors import StoreError
 from coupled_arena.core.records import Mode, Source
 from coupled_arena.store.database import Store

@@ -15,7 +15,6 @@ from coupled_arena.core.records import Battle, Mode, Origin, Prompt, Sampling, S
 from coupled_arena.stats.ranking.estimates import estimate, estimate_from_votes
 from coupled_arena.stats.ranking.rank_sets import Separation
 from coupled_arena.stats.simulation.coverage import estimate_drawn
-from coupled_arena.stats.simulation.mode_votes import ModeCampaign
 from coupled_arena.stats.simulation.rank_set_runs import Ranking
 from coupled_arena.stats.simulation.truths import Campaign, SimulatedTruth
 from coupled_arena.store.database import Store
@@ -24,6 +23,7 @@ from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.views.words.leaderboard import board_warnings
 from tests.batches import at_once, judge
 from tests.boards import read_leaderboard
+from tests.stats.mode_votes import ModeCampaign
 from tests.store.conftest import make_battle, make_vote
 from tests.stored import fill
 

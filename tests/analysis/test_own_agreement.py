@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from coupled_arena.analysis.voters import OwnAgreement, read_own_agreement
+from coupled_arena.analysis.agreement import OwnAgreement, read_own_agreement
 from coupled_arena.core.records import Outcome, Prompt
 from coupled_arena.core.verdicts import Verdict
 from coupled_arena.stats.intervals import agreement_interval, critical_value, wilson

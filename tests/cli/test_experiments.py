@@ -98,8 +98,8 @@ def test_figures_are_pages_of_their_own(call, db, tmp_path):
     assert code == 0
     pages = [Path(path) for path in json.loads(out)["plots"] if path.endswith(".html")]
     assert {page.stem for page in pages} == {
-        *("size-against-intersection", "size-against-coverage", "positions"),
-        *("rank-sets", "by-number-of-votes"),
+        *("resample-size-against-intersection", "resample-size-against-coverage"),
+        *("resample-positions", "resample-rank-sets", "resample-by-number-of-votes"),
     }
     for page in pages:
         text = page.read_text()

@@ -45,7 +45,7 @@ from coupled_arena.views.tables.first_divergence import divergence_answer
 from coupled_arena.views.tables.table import Column
 from tests import dictionary
 from tests.analysis.test_grading import fill
-from tests.analysis.test_voter_habits import campaign
+from tests.analysis.test_voter_report import campaign
 from tests.batches import at_once
 from tests.dictionary import PAGE, RESULTS
 from tests.store import whole

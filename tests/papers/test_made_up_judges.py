@@ -16,24 +16,7 @@ from coupled_arena.papers.judge.answers import (
     strictly_better,
 )
 from coupled_arena.stats.judges.agreement import Agreement
-from coupled_arena.stats.judges.samples import UNKNOWN, GradedAnswers
-
-
-def answers_of(battles=1, prompts=80, known=50, seed=1):
-    """Return answers of three models, some of which nobody but the judge knows anything of."""
-    rng, k = np.random.default_rng(seed), 3
-    prompt = np.repeat(np.arange(prompts), k * battles)
-    right = (rng.random(len(prompt)) < 0.6).astype(int)
-    called = np.where(rng.random(len(prompt)) < 0.75, right, 1 - right)
-    return GradedAnswers(
-        models=("a", "b", "c"),
-        model=np.tile(np.arange(k), prompts * battles),
-        battle=np.repeat(np.arange(prompts * battles), k),
-        prompt=prompt,
-        right=np.where(prompt < known, right, UNKNOWN),
-        called_right=called,
-        probability=np.clip(called * 0.5 + 0.5 * rng.random(len(prompt)), 0, 1),
-    )
+from tests.stats.test_judge_probabilities import answers_of
 
 
 def test_strictly_better_models_are_reversed():

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from coupled_arena.stats.voters import RATE_TOLERANCE, bursts
+from coupled_arena.stats.unusual_voters import RATE_TOLERANCE, bursts
 
 
 def by_hand(window, past, tolerance):

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from coupled_arena.stats.simulation.mode_votes import ModeCampaign, ModeVotes, wrong
+from tests.stats.mode_votes import ModeCampaign, ModeVotes, wrong
 
 
 def balanced(seed=0, people=8, each=30):

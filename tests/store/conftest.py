@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -93,3 +94,16 @@ def python() -> Iterator[Callable[..., subprocess.Popen[str]]]:
     for process in started:
         process.kill()
         process.communicate()
+
+
+@pytest.fixture
+def lines(tmp_path):
+    """Write rows (or raw text) as JSON lines."""
+
+    def write(*rows, name="rows.jsonl"):
+        path = tmp_path / name
+        texts = [row if isinstance(row, str) else json.dumps(row) for row in rows]
+        path.write_text("\n".join(texts), encoding="utf-8")
+        return path
+
+    return write

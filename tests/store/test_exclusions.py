@@ -10,8 +10,8 @@ from functools import partial
 
 import pytest
 
+from coupled_arena.analysis.agreement import read_agreement
 from coupled_arena.analysis.leaderboard.board_estimates import read_estimates
-from coupled_arena.analysis.voters import read_agreement
 from coupled_arena.core.errors import StoreError
 from coupled_arena.core.records import Origin, Outcome, Source, new_id
 from coupled_arena.core.verdicts import Verdict

@@ -58,19 +58,6 @@ ARENA = {
 }
 
 
-@pytest.fixture
-def lines(tmp_path):
-    """Write rows (or raw text) as JSON lines."""
-
-    def write(*rows, name="rows.jsonl"):
-        path = tmp_path / name
-        texts = [row if isinstance(row, str) else json.dumps(row) for row in rows]
-        path.write_text("\n".join(texts), encoding="utf-8")
-        return path
-
-    return write
-
-
 def write_csv(path, rows):
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, list(rows[0]))

@@ -15,16 +15,6 @@ from coupled_arena.store.transfer.importing import import_files
 ID = "0123456789abcdef" * 2
 
 
-@pytest.fixture
-def lines(tmp_path):
-    def write(*rows, name="rows.jsonl"):
-        path = tmp_path / name
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-        return path
-
-    return write
-
-
 def row(winner="model_a", **more):
     return {"question_id": "q", "model_a": "x", "model_b": "y", "winner": winner, **more}
 

@@ -10,7 +10,7 @@ from functools import partial
 
 import pytest
 
-from coupled_arena.analysis.voters import read_voters
+from coupled_arena.analysis.voter_report import read_voters
 from coupled_arena.battles.limits import Origins
 from coupled_arena.core.records import Mode
 from coupled_arena.store.checks.examine import examine

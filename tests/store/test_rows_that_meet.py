@@ -24,10 +24,9 @@ from coupled_arena.core.choices import (
 )
 from coupled_arena.core.records import Outcome
 from coupled_arena.core.vote_columns import WINNERS, outcome_of
-from coupled_arena.store.queries import comparisons
-from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.store.transfer.importing import import_files
 from tests.stats.real_votes import FOLDER, golden, needs_real_votes
+from tests.store.test_importing import counts, rows
 
 DOCS = Path(__file__).parents[2] / "docs"
 FIRST, SECOND, TIE, BOTH_BAD = range(4)
@@ -65,16 +64,6 @@ def file(tmp_path):
         return path
 
     return write
-
-
-def rows(store, query):
-    with store.cursor() as cursor:
-        return cursor.execute(query).fetchall()
-
-
-def counts(store, judge=None):
-    with store.cursor() as cursor:
-        return comparisons.count(cursor, Selection(judge=judge))
 
 
 def told(done):

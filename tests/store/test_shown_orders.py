@@ -17,7 +17,7 @@ from coupled_arena.store.connection import MIGRATIONS, migrate
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import comparisons
 from coupled_arena.store.queries.comparisons import Selection
-from coupled_arena.store.queries.voters import shared_votes
+from coupled_arena.store.queries.votes_by_voter import shared_votes
 from coupled_arena.store.transfer.export import export
 from coupled_arena.store.transfer.importing import import_files
 

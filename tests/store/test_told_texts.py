@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 
 import numpy as np
 import pandas as pd
@@ -29,16 +28,6 @@ def row(a=None, b=None, **more):
     told = {"question_id": "q", "model_a": "red", "model_b": "blue", "winner": "model_a"}
     texts = {"conversation_a": a, "conversation_b": b}
     return told | {key: value for key, value in texts.items() if value is not None} | more
-
-
-@pytest.fixture
-def lines(tmp_path):
-    def write(*rows, name="rows.jsonl"):
-        path = tmp_path / name
-        path.write_text("".join(json.dumps(each) + "\n" for each in rows))
-        return path
-
-    return write
 
 
 @pytest.fixture

@@ -8,7 +8,8 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from coupled_arena.analysis import voter_habits
+from coupled_arena.analysis import voter_report
+from coupled_arena.analysis.agreement import AnnotatorAgreement, OwnAgreement
 from coupled_arena.analysis.audit.plan import Crowd, PlanGoal, VotePlan
 from coupled_arena.analysis.risk.result import RiskSettings, risk_report
 from coupled_arena.analysis.risk.scores import RiskScores
@@ -21,7 +22,7 @@ from coupled_arena.analysis.style.result import (
     TraitEffect,
 )
 from coupled_arena.analysis.style.rows import Counted, Obstacle, ObstructedError
-from coupled_arena.analysis.voters import AnnotatorAgreement, OwnAgreement, VoterReport, VoterRow
+from coupled_arena.analysis.voter_report import VoterReport, VoterRow
 from coupled_arena.battles.first_divergence import Divergence, Option, Reason
 from coupled_arena.battles.replay import Replay
 from coupled_arena.core.choices import (
@@ -435,8 +436,8 @@ def _replays():
         yield replay_words(Replay("v", False, 3, 1, _ONE, gap))
 
 
-_NO_SHARE = voter_habits.Share(0, 0.0, 0.0, 1.0)
-_HABITS = voter_habits.Habits(_NO_SHARE, _NO_SHARE, 0.0)
+_NO_SHARE = voter_report.Share(0, 0.0, 0.0, 1.0)
+_HABITS = voter_report.Habits(_NO_SHARE, _NO_SHARE, 0.0)
 
 
 def _voters():
@@ -445,9 +446,9 @@ def _voters():
     for suspects, more in product((0, 1, 2), (0, 3)):
         rows = [replace(row, suspect=n < suspects) for n in range(max(suspects, 1) + more)]
         yield voters_words(VoterReport(tuple(rows), 1 + more, 0.05, 0.25))
-    unsure, sure = (voter_habits.ToldRow("m", 0.2, low, 0.3) for low in (-0.1, 0.1))
+    unsure, sure = (voter_report.ToldRow("m", 0.2, low, 0.3) for low in (-0.1, 0.1))
     for rows in ((), (unsure,), (sure,)):
-        told = voter_habits.ToldReport(300, 12, rows, 0.1)
+        told = voter_report.ToldReport(300, 12, rows, 0.1)
         yield told_words(VoterReport((row,), 3, 0.05, 0.25, told=told))
     yield excluded_words(Excluded(1, 9))
     yield excluded_words(Excluded(3, 9))

@@ -29,7 +29,6 @@ class AuditChoice:
     ----------
     ties : Ties
         Of votes alone.
-    truth : Truth
     metric : str or None
         Which benchmark; needed where there are several.
     key_from : str or None

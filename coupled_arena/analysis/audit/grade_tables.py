@@ -85,12 +85,11 @@ def table_estimates(
 ) -> AuditEstimates:
     """Hold a judge's grades against the truth, both from a table with a row for each grade.
 
-    Columns: ``model``, ``prompt``, ``truth`` and ``judge``, the last two 1 or 0 (or true and
-    false, right and wrong); an empty ``truth`` is known to nobody, an empty ``judge`` is a grade
-    that could not be read. With a column ``answer`` all three are answers instead, and a model or
-    the judge is right where it says the same. ``judge_name`` tells judges apart, ``probability``
-    is how likely the judge holds the model's answer to be right, ``category`` what the prompt is
-    about.
+    Columns: ``model``, ``prompt``, ``truth`` and ``judge``. The last two are 1 or 0, true or false,
+    right or wrong. An empty ``truth`` is known to nobody. An empty ``judge`` is a grade that could
+    not be read. With a column ``answer`` all three are answers instead. A model or the judge is
+    right where it says the same. ``judge_name`` tells judges apart, ``probability`` is how likely
+    the judge holds the model's answer to be right, ``category`` what the prompt is about.
 
     Parameters
     ----------

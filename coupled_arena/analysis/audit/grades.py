@@ -43,7 +43,6 @@ def graded_estimates(
 
     Parameters
     ----------
-    answers : GradedAnswers
     selection : Selection
         With a judge.
     benchmark : str
@@ -184,11 +183,11 @@ def read_key_estimates(
 ) -> AuditEstimates:
     """Hold the answers of models against those of another one, as if these were the key.
 
-    Where the judge has several answers to a prompt, the one that it gives most often is the key,
-    of equals the oldest; the share of its answers that equal a model's is how likely it holds that
-    to be right. Answers to prompts that the judge has no readable answer to are left out; its own
-    are never audited. Answers of coupled and of independent battles are never taken together: those
-    of a coupled battle share their luck, and equal each other more often.
+    Where the judge has several answers to a prompt, its most frequent answer is the key, of equals
+    the oldest. The share of its answers that equal a model's is how likely it holds that to be
+    right. Answers to prompts that the judge has no readable answer to are left out; its own are
+    never audited. Answers of coupled and of independent battles are never taken together: those of
+    a coupled battle share their luck, and equal each other more often.
 
     Parameters
     ----------

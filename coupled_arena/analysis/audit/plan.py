@@ -67,7 +67,6 @@ class PlanGoal:
 
     Attributes
     ----------
-    model : str
     other : str or None
         The model to separate it from; None: an interval for `model` alone.
     width : float
@@ -78,7 +77,6 @@ class PlanGoal:
     lead : float or None
         True difference of the two; by default the one that people's votes say now, less what it
         may owe to chance.
-    alpha : float
     cutoff : Cutoff
         One of `PLANNED`: of a board that is looked at once, or watched until it separates the two.
     verdicts_per_vote : float
@@ -123,8 +121,8 @@ class Crowd:
     goal : float
         The variance to reach.
     unsure : float
-        How many times the people it takes because few tell how much tastes differ: a plan from too
-        small a variance loses more power than one from too large a variance gains.
+        How many times the people it takes because few people tell how much tastes differ. A plan
+        from too small a variance loses more power than one from too large a variance gains.
     """
 
     n: int

@@ -58,7 +58,6 @@ class AuditEstimates:
     ----------
     selection : Selection
         With a judge.
-    ties : Ties
     benchmark : str or None
         Whose key the judge is held against; None where votes are the truth.
     judged : JudgedCounts or None
@@ -72,7 +71,6 @@ class AuditEstimates:
         Comparisons with a verdict and no vote.
     tables : mapping of Ties to Agreement
         The 2x2 tables, with ties as losses and dropped.
-    means : PoweredMeans
     bias_variance, rho_variance : ndarray of float64, shape (k,)
         Of the judge's bias and of artanh ρ.
     silent : tuple of str

@@ -32,8 +32,6 @@ class StoredScores:
 
     Attributes
     ----------
-    metric : str
-    table : ScoreTable
     left_out : int
         Prompts that lack repetitions under a protocol.
     drawn : Drawn
@@ -127,8 +125,8 @@ def nearest_drawn(
 ) -> tuple[Drawn, dict[str, list[float | str]]]:
     """Return one way of drawing that there is, and what may be chosen instead, name by name.
 
-    What is wanted and there is none of gives way to the first there is; each choice leaves the
-    next one only what goes with it.
+    A wish without data gives way to the first choice with data. Each choice leaves the next one
+    only what goes with it.
     """
     choices: dict[str, list[float | str]] = {}
     for name, value in asdict(wanted).items():
@@ -205,7 +203,6 @@ class Sweep:
 
     Attributes
     ----------
-    metric : str
     alpha : float
         Error level of the intervals.
     rows : tuple of SweptPair
@@ -278,7 +275,6 @@ class Coupling:
 
     Attributes
     ----------
-    scores : StoredScores
     alpha : float
         Error level of the intervals.
     pairs : tuple of PairSavings

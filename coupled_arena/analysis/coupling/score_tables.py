@@ -43,7 +43,6 @@ class SubjectScores:
 
     Attributes
     ----------
-    table : ScoreTable
     subjects : tuple of str, or None
         One for each prompt; None where no column tells.
     left_out : int
@@ -124,9 +123,9 @@ def subject_scores_from_frame(
     """Return the scores of a table with a column ``Noise`` and one of scores for each model.
 
     ``Noise`` is ``Coupled`` or ``Independent``; a score is a number, True or False. Within a
-    protocol the prompts follow each other in the same order, each in `seeds` consecutive rows.
-    A column ``Subject`` or ``Category`` tells what the prompts are about; one named ``Prompt`` is
-    compared with `seeds`, and columns such as ``Temperature`` must have one value. A prompt with an
+    protocol the prompts follow each other in the same order, each in `seeds` consecutive rows. A
+    column ``Subject`` or ``Category`` tells what the prompts are about. A column ``Prompt`` is
+    compared with `seeds`. Columns such as ``Temperature`` must have one value. A prompt with an
     empty cell is left out of both protocols.
 
     Parameters

@@ -39,12 +39,17 @@ from coupled_arena.store.tables.exclusions import BY_DEFAULT, Counting, Excluded
 
 @dataclass(frozen=True)
 class Method:
-    """How win-rates are estimated from counts."""
+    """How win-rates are estimated from counts; without `ties` by what the covariance goes with."""
 
     weighting: Weighting = Weighting.STRATIFIED
     covariance: Covariance = Covariance.CORRECTED
-    ties: TieScore = TieScore.HALF
+    ties: TieScore | None = None
     voters: Voters = Voters.LIKE
+
+    @property
+    def tie_score(self) -> TieScore:
+        """What a tie counts for; the published covariance is of ties that are no win."""
+        return TieScore.of(self.ties, self.covariance)
 
     @property
     def of_people(self) -> bool:
@@ -58,8 +63,6 @@ class BoardEstimates:
 
     Attributes
     ----------
-    selection : Selection
-    method : Method
     votes : PairCounts
         All votes, those on identical replies included.
     identical : PairCounts
@@ -299,12 +302,12 @@ def _estimates(
     for source, counts in labels.items():
         if counts.comparisons.any():
             estimates[source] = estimate_from_votes(
-                counts, *settings, prompts.get(source), method.ties
+                counts, *settings, prompts.get(source), method.tie_score
             )
     if judged.votes.comparisons.any():
         known = prompts.get(BoardSource.PPR)
         of_all = judged.with_silent(votes.counts)
-        estimates[BoardSource.PPR] = estimate(of_all, *settings, known, method.ties)
+        estimates[BoardSource.PPR] = estimate(of_all, *settings, known, method.tie_score)
     fell = method.weighting is not Weighting.COUNT and any(
         each.weighting is Weighting.COUNT for each in estimates.values()
     )

@@ -22,7 +22,7 @@ from coupled_arena.stats.coupling.modes import ModeComparison, compare_modes
 from coupled_arena.stats.influence import Influence, PairProducts
 from coupled_arena.stats.ranking.estimates import Estimate
 from coupled_arena.stats.ranking.sides import Sides, SideSums
-from coupled_arena.stats.ranking.voters import Kinds, Shares, VoterTable, of_people
+from coupled_arena.stats.ranking.voter_tastes import Kinds, Shares, VoterTable, of_people
 from coupled_arena.store.queries import clusters
 from coupled_arena.store.queries.clusters import Block, InfluenceCells, blocks, number_voters
 from coupled_arena.store.queries.comparisons import Counts, Selection
@@ -38,7 +38,6 @@ class InClusters:
 
     Attributes
     ----------
-    by_source : mapping of BoardSource to Estimate
     sides : Sides or None
         The effect of being shown first.
     shift : Estimate or None
@@ -103,7 +102,6 @@ class _Sums:
     ----------
     plain : Estimate
         As if no comparison depended on another.
-    cells : InfluenceCells
     prompts, people
         Whether any share a prompt; how many people voted, 0 where that does not matter.
     sides : Sides or None

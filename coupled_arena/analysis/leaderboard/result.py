@@ -56,9 +56,9 @@ class Standing:
 class BoardRow:
     """One model's row.
 
-    ``wins + losses + ties + both_bad`` are the `human_votes`: comparisons that a person decided.
-    A battle of three models counts as two for each. `identical` are ties of equal replies that
-    nobody was asked about: they are comparisons like others to the win-rate, and shown apart.
+    ``wins + losses + ties + both_bad`` are the `human_votes`: comparisons that a person decided. A
+    battle of three models counts as two for each. `identical` are ties of equal replies that nobody
+    was asked about. The win-rate counts them like others; they are shown apart.
 
     Attributes
     ----------
@@ -96,8 +96,8 @@ class Leaderboard:
         Of the models with a vote (on a judge's board: a verdict), best first; those without a
         place last, by name.
     head_to_head : tuple of tuples of HeadToHead
-        ``head_to_head[i][j]`` is the model of row i of the standings against that of row j, by
-        people (by the judge on its own board); empty where i = j.
+        ``head_to_head[i][j]`` is the model of row i of the standings against that of row j. It
+        counts people, or the judge on its own board, and is empty where i = j.
     source : BoardSource
         Whose word the standings take.
     estimate : Estimate or None

@@ -73,7 +73,6 @@ class TextMetric:
     ----------
     measure : callable
         From texts to numbers.
-    higher_is_better : bool
     """
 
     measure: Callable[[Sequence[str]], FloatArray]
@@ -93,10 +92,10 @@ def lengths(texts: Sequence[str]) -> FloatArray:
 def repetitions(texts: Sequence[str]) -> FloatArray:
     """Return the share of sequences of four words that occurred before in the same reply.
 
-    This is seq-rep-4 of Welleck et al. (2020), Neural Text Generation with Unlikelihood Training,
-    over words instead of tokens, so that models of different vocabularies compare: 1 less
-    distinct-4 (Li et al., 2016). 0 for a reply of fewer than four words. A word is a run of
-    letters and digits in any case, or a single Chinese or Japanese character.
+    This is seq-rep-4 of Welleck et al. (2020), Neural Text Generation with Unlikelihood Training.
+    Words take the place of tokens, so that models of different vocabularies compare: 1 less
+    distinct-4 (Li et al., 2016). 0 for a reply of fewer than four words. A word is a run of letters
+    and digits in any case, or a single Chinese or Japanese character.
     """
     return np.array([_repetition(text) for text in texts], dtype=np.float64)
 
@@ -113,12 +112,12 @@ def _repetition(text: str) -> float:
 def refusals(texts: Sequence[str]) -> FloatArray:
     """Return 1 for a reply that opens by declining to answer, else 0.
 
-    The rule: after quotation marks, markup and any apologies ("Sorry, but", "As an AI model,") the
-    reply goes on with one of a short list of English openings, such as "I cannot help" or "I am
-    unable to"; after an apology "I cannot" is enough.
+    The rule skips quotation marks, markup and any apologies ("Sorry, but", "As an AI model,"). The
+    reply then goes on with one of a short list of English openings. Examples are "I cannot help" or
+    "I am unable to"; after an apology "I cannot" is enough.
 
-    A refusal in other words, in another language, after a preamble or later in the reply counts
-    as an answer, and an answer that opens like one ("I will not lie:") as a refusal. So the shares
+    A refusal in other words, in another language, after a preamble or later in the reply counts as
+    an answer. An answer that opens like one ("I will not lie:") counts as a refusal. So the shares
     compare models on the same prompts; they are no census of refusals.
     """
     return np.array([_refuses(text) for text in texts], dtype=np.float64)
@@ -154,7 +153,6 @@ class ScoredReplies:
 
     Attributes
     ----------
-    models, metrics : tuple of str
     model, prompt : ndarray of int64, shape (n,)
         Place of each reply's model in `models`, and a number of its prompt.
     values : ndarray of float64, shape (n, metrics)
@@ -176,8 +174,8 @@ class ScoredReplies:
 def balanced(replies: ScoredReplies, lower_is_better: frozenset[str] = frozenset()) -> RiskScores:
     r"""Return the table of the first R replies of each model to each prompt.
 
-    R makes :math:`P R / (R + 1)` largest, P being the prompts to which all models have R replies
-    with all metrics: a mean over P prompts with R replies each varies least then, if replies to one
+    R makes :math:`P R / (R + 1)` largest. P are the prompts to which all models have R replies with
+    all metrics. A mean over P prompts with R replies each then varies least, if replies to one
     prompt vary as much as prompts do. The notes count what is left out.
 
     Raises
@@ -292,8 +290,8 @@ def read_stored_scores(
     How many replies to each prompt, `coupled_arena.analysis.risk.replies.balanced` says.
 
     The metric "verdicts" is how far a reply is ahead by the selected judge's verdicts on its
-    battle: two for each other model of the table that it beats, less two for each that beats it.
-    It is there where the battle has a verdict on all pairs of the table's models.
+    battle. Each other model of the table counts two if the reply beats it, and minus two if it
+    beats the reply. It is there where the battle has a verdict on all pairs of the table's models.
 
     Parameters
     ----------

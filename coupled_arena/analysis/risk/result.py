@@ -84,10 +84,8 @@ class RiskView:
     ----------
     name : str
         The metric, or "portfolio".
-    models : tuple of str
     samples : tuple of k ndarrays of float64, shape (n_i * repetitions,)
         Higher is better.
-    dominance : dict of Order to Dominance
     mean_risks : tuple of k MeanRisk
     mean_win_rates : ndarray of float64, shape (k,)
         Share of other models with a lower mean score.

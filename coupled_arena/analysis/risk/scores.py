@@ -43,7 +43,6 @@ class RiskScores:
 
     Attributes
     ----------
-    models, metrics : tuple of str
     prompts : tuple of k tuples of str
         Prompts of each model; where all have the same, in the same order.
     values : tuple of k ndarrays of float64, shape (n_i * repetitions, metrics)
@@ -300,12 +299,12 @@ def risk_scores_from_frame(
 ) -> RiskScores:
     """Return the scores of a table of models on prompts.
 
-    A long table has the columns model, prompt, metric and score, and may have others; a wide one
-    model, prompt, a column for each metric, and maybe one named subject or category, which is no
-    metric; nor is one that says how an answer was drawn (temperature, top_p, …; one setting for
-    all) or which repetition it is (seed, run, …). A score is a number, True or False. Several
-    scores of one model on one prompt are repetitions. A prompt on which a cell is empty is left
-    out, and noted.
+    A long table has the columns model, prompt, metric and score, and may have others. A wide one
+    has model, prompt and a column for each metric. A column named subject or category is no metric.
+    Nor is one that says how an answer was drawn (temperature, top_p, …; one setting for all). Nor
+    is one that says which repetition it is (seed, run, …). A score is a number, True or False.
+    Several scores of one model on one prompt are repetitions. A prompt on which a cell is empty is
+    left out, and noted.
 
     Parameters
     ----------

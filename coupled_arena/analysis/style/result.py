@@ -35,7 +35,6 @@ class StyleEstimates:
     ----------
     by_judge : bool
         Whether verdicts count, and not people's votes.
-    counted : Counted
     plain, controlled : PairScores or None
         Bradley-Terry scores of the same comparisons, without control and with it.
     obstructed : ObstructedError or None

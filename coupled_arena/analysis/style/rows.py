@@ -40,7 +40,6 @@ class Counted:
 
     Attributes
     ----------
-    models : tuple of str
     comparisons, prompts : int
         With the texts of both replies, and on how many prompts.
     without_texts : int
@@ -122,7 +121,6 @@ class ObstructedError(Exception):
 
     Attributes
     ----------
-    obstacle : Obstacle
     traits : tuple of Trait
         Those that are to blame.
     """

@@ -112,7 +112,6 @@ def matchups_of(
 
     Parameters
     ----------
-    battle : str
     questions : sequence of str
         One a turn.
     answers : sequence of sequence of str
@@ -138,7 +137,6 @@ class Asked:
 
     Attributes
     ----------
-    questions : tuple of Matchup
     verdicts : list of Verdict
         In the order in which they came, unreadable ones included.
     failed, done : bool
@@ -190,7 +188,6 @@ class JudgeOnRequest:
         It is nobody else's: a client belongs to one loop.
     concurrency : int
         Most questions in flight.
-    allowance : Allowance
     """
 
     def __init__(self, judge: Judge, concurrency: int, allowance: Allowance) -> None:
@@ -222,7 +219,6 @@ class JudgeOnRequest:
         ----------
         visitor : str
             Who wants to know.
-        asked : Asked
         then : callable, optional
             Called in a thread once every question has had its answer or its failure; not where
             it is cancelled.
@@ -312,14 +308,8 @@ class _Matchups(PendingMatchups):
 class LiveJudge:
     """Judges revealed battles in the background, those of earlier runs of the app first.
 
-    It starts from the votes in the store, never from the round: a vote waits for nothing, and
-    whatever an outage or a restart has left over is found again.
-
-    Parameters
-    ----------
-    judge : Judge
-    store : Store
-    concurrency : int
+    It starts from the votes in the store, never from the round. So a vote waits for nothing, and
+    what an outage or a restart left over is found again.
 
     Raises
     ------

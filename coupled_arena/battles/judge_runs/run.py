@@ -297,8 +297,8 @@ def judge_stored(
 ) -> Judged:
     """Let a judge judge the stored battles, or grade the answers, that it has not; main thread.
 
-    After Ctrl-C it waits for the answers that it has asked for, after a second one it does not;
-    either way what was received is stored.
+    After Ctrl-C it waits for the answers that it has asked for; after a second one it does not.
+    Either way what was received is stored.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Coupled beside independent answers on a benchmark, for every pair of models and each subject.
 
 What the panels of [1]_ show: covariances and variances of scores within each question, and errors
-by the number of samples, drawn as `coupled_arena.stats.coupling.error_curves` has them.
+by the number of samples. `coupled_arena.stats.coupling.error_curves` draws these.
 
 References
 ----------
@@ -46,7 +46,6 @@ class PairPanels:
     ----------
     subject : str or None
         What these prompts are about, where they are a part of all.
-    pair : PairSavings
     sizes : ndarray of int64, shape (sizes,)
     mean, mean_error : ndarray of float64, shape (2, sizes)
         Absolute error of the score difference over the sub-samplings, coupled first.
@@ -68,7 +67,6 @@ class Protocols:
 
     Attributes
     ----------
-    scores : StoredScores
     alpha : float
         Error level of the intervals of `PairSavings.savings`.
     panels : tuple of PairPanels

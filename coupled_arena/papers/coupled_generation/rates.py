@@ -38,10 +38,11 @@ from coupled_arena.views.figures.theme import (
     theme_for,
     wrapped,
 )
+from coupled_arena.views.levels import level
 from coupled_arena.views.tables.table import BETWEEN, LEVEL, Column, Table, span, table_of
 
 PROTOCOLS = (Mode.COUPLED, Mode.INDEPENDENT)
-_PUBLISHED = Method(Weighting.COUNT, Covariance.PUBLISHED, TieScore.LOSS)
+_PUBLISHED = Method(Weighting.COUNT, Covariance.PUBLISHED)
 # The paper's question is about its own annotators, and its win rate is of ties that are losses.
 _CORRECTED = Method(ties=TieScore.LOSS, voters=Voters.THESE)
 _ALPHA = 0.05
@@ -68,7 +69,6 @@ class PairRate:
 
     Attributes
     ----------
-    rates : mapping of Mode to Rate
     p_value, published_p_value : float
         Two-sided, that both rates are the same: clustered by prompt, and the paper's pooled z.
     """
@@ -126,7 +126,6 @@ class ProtocolRates:
         Error level of the intervals and rank-sets.
     pairs : tuple of PairRate
         Of every ordered pair.
-    ties : tuple of PairTies
     places : tuple of ProtocolPlace
         In the order of the coupled win-rates, best first.
     """
@@ -526,7 +525,7 @@ def _head(found: ProtocolRates, theme: Theme) -> Head:
         file="win-rates-by-protocol",
         title="Win rates of each model against each other one",
         lines=(
-            f"{who}; bars: {100 * (1 - found.alpha):.4g}% intervals, clustered by prompt",
+            f"{who}; bars: {level(found.alpha)} intervals, clustered by prompt",
             "stars: coupled and independent differ at .05, .01, .001, .0001",
             key((_BAR, theme.accent, "coupled"), (_BAR, theme.other, "independent")),
         ),

@@ -14,6 +14,7 @@ from coupled_arena.papers.item import Made
 from coupled_arena.papers.source import PaperSource
 from coupled_arena.views.figures.lines import Axes, Line, line_figure, line_style
 from coupled_arena.views.figures.theme import Head
+from coupled_arena.views.levels import level
 from coupled_arena.views.tables.coupling import sweep_table, sweep_warnings
 from coupled_arena.views.tables.table import BETWEEN
 
@@ -55,7 +56,7 @@ def sweep_figure(
     head = Head(
         "savings",
         f"What coupling saves by {_AXES[by].lower()}",
-        (f"{found.metric}; {where}", f"Bars: {100 * (1 - found.alpha):.4g}% intervals"),
+        (f"{found.metric}; {where}", f"Bars: {level(found.alpha)} intervals"),
         sweep_table(found),
     )
     axes = Axes(_AXES[by], "Samples saved", share_y=True, y_range=y_range)

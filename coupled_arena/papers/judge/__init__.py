@@ -34,6 +34,7 @@ from coupled_arena.papers.source import PaperSource, pooled_notes
 from coupled_arena.stats.judges.samples import GradedAnswers
 from coupled_arena.store.queries import comparisons
 from coupled_arena.store.queries.comparisons import Selection
+from coupled_arena.views.levels import level
 from coupled_arena.views.words.audit import key_words
 
 _STEP = 0.02  # by which each made-up model is right more often than the one before
@@ -202,13 +203,12 @@ def _worth(
     if not table.rows:
         raise ArenaError("Nothing has both the truth and a verdict: there is nothing to draw.")
     rows = [row for each in audits for row in each.models if row.tau_max is not None]
-    level = f"{100 * (1 - audits[0].alpha):.4g}%"
     above = [row for row in rows if (row.tau_max or 0) > 2]
     values: dict[str, float] = {
         ABOVE: len(above),
         ABOVE_AT_FRONTIER: sum(row.at_frontier for row in above),
     }
-    figure = worth_figure(table, title, level, what)
+    figure = worth_figure(table, title, level(audits[0].alpha), what)
     return Made({"judges": table}, {"judges": figure}, values if stated else {}, _pooled(audits))
 
 

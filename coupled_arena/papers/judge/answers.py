@@ -1,7 +1,7 @@
 """Judges of a benchmark's answers: graders, models or files; and answers that are made up in part.
 
-The semi-synthetic experiments of [1]_ take answers of real models and make strictly better models
-and judges that err at random from them; where there are no answers, these are drawn.
+The semi-synthetic experiments of [1]_ take answers of real models. From these they make strictly
+better models, and judges that err at random. Where there are no answers, these are drawn.
 
 References
 ----------
@@ -45,7 +45,7 @@ def better_models(
 ) -> GradedAnswers:
     """Return a model's answers, followed by those of models that are strictly better than it.
 
-    Each has more of the wrong answers replaced by right ones than the one before; what the judge
+    Each has more of the wrong answers replaced by right ones than the one before. What the judge
     says of a replaced answer is whether it knows the right one.
 
     Parameters
@@ -186,7 +186,6 @@ class JudgeRanking:
 
     Attributes
     ----------
-    judge : str
     models : tuple of Ranked
         Truly best first.
     correlation : float
@@ -204,8 +203,8 @@ class JudgeRanking:
 def answer_audits(source: PaperSource) -> tuple[Audit, ...]:
     """Audit each judge of the benchmark's answers that was chosen, or that there is.
 
-    Of a store: those named, or models whose answers are to be the key; without either, whoever
-    has graded, and where nobody has, each model in turn.
+    Of a store: those named, or models that have the key's answers. Without either, the models that
+    have graded. Where nobody has, each model in turn.
 
     Raises
     ------

@@ -129,7 +129,6 @@ def worth_figure(table: Table[Worth], title: str, level: str, what: str) -> go.F
     ----------
     table : Table
         As `judge_worths` makes it; models whose worth is unknown are left out.
-    title : str
     level : str
         Of the intervals, such as 90%.
     what : str

@@ -67,7 +67,6 @@ class Subsets:
 
     Attributes
     ----------
-    total : int
     human : tuple of int
         How many of them keep their vote.
     balanced : bool
@@ -90,7 +89,6 @@ class Experiment:
     ----------
     results : mapping of str to mapping of str to Resampling
         By the names of `SETTINGS`, then by the judge's.
-    notes : tuple of str
     papers_own : bool
         Whether models and comparisons are those of the paper.
     """
@@ -269,15 +267,15 @@ def _structure_figures(results: Results) -> Iterator[tuple[str, go.Figure]]:
 def _structure_values(results: Results) -> dict[str, float]:
     values: dict[str, float] = {}
     for row in judged_likeliest(results).rows:
-        found, method = row["row"], _method(row["row"]["ranking"], row["judge"])
-        values[published.elsewhere(method)] = float(found["other_position"])
-        values[published.elsewhere(method, published.OTHER_SET)] = float(found["other_rank_set"])
+        found, method = row.row, _method(row.row.ranking, row.judge)
+        values[published.elsewhere(method)] = float(found.other_position)
+        values[published.elsewhere(method, published.OTHER_SET)] = float(found.other_rank_set)
     for row in judged_positions(results).rows:
-        place = row["row"]
-        if place["ranking"] is Ranking.PPR:
-            method = _method(Ranking.PPR, row["judge"])
-            name = f"{place['model']}, position {place['position']}, {method}"
-            values[name] = float(place["probability"])
+        place = row.row
+        if place.ranking is Ranking.PPR:
+            method = _method(Ranking.PPR, row.judge)
+            name = f"{place.model}, position {place.position}, {method}"
+            values[name] = float(place.probability)
     return values
 
 

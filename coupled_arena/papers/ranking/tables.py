@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,61 +26,72 @@ from coupled_arena.views.figures.theme import shortened, theme_for
 from coupled_arena.views.tables import experiments
 from coupled_arena.views.tables.table import Column, Table, table_of
 
-_Row = dict[str, Any]
-_JUDGE = Column[_Row](
-    "judge", str, "Whose verdicts; none of rankings by votes alone", heading="Judge"
-)
 _OF_ALL = (Ranking.BASELINE, Ranking.HUMAN)  # the same whoever judges
 
 
-def _with_judge(columns: Iterable[Column[Any]]) -> tuple[Column[_Row], ...]:
-    def moved(column: Column[Any]) -> Column[_Row]:
+@dataclass(frozen=True)
+class Judged:
+    """A row of a ranking, and the judge that it is by; None of rankings by votes alone."""
+
+    judge: str | None
+    row: Any
+
+
+_JUDGE = Column[Judged](
+    "judge", str, "Judge of the verdicts; none of rankings by votes alone", heading="Judge"
+)
+
+
+def _with_judge(columns: Iterable[Column[Any]]) -> tuple[Column[Judged], ...]:
+    def moved(column: Column[Any]) -> Column[Judged]:
         return replace(
-            column,
-            value=lambda row: column.of(row["row"]),
-            text=lambda row: column.read(row["row"]),
+            column, value=lambda row: column.of(row.row), text=lambda row: column.read(row.row)
         )
 
     return (_JUDGE, *(moved(column) for column in columns))
 
 
-def _each(
-    results: Mapping[str, Resampling], rows: Mapping[str, Iterable[tuple[Ranking, Any]]]
-) -> Iterable[_Row]:
-    """Return rows with their judge, those that are the same for all judges once."""
-    for place, judge in enumerate(results):
-        for ranking, row in rows[judge]:
-            if ranking in _OF_ALL:
-                if place == 0:
-                    yield {"judge": None, "row": row}
-            else:
-                yield {"judge": judge, "row": row}
+def _each(rows: Mapping[str, Iterable[Any]]) -> Iterable[Judged]:
+    """Return the rows of each judge, those that are the same for all judges once."""
+    for place, (judge, own) in enumerate(rows.items()):
+        for row in own:
+            if row.ranking not in _OF_ALL:
+                yield Judged(judge, row)
+            elif place == 0:
+                yield Judged(None, row)
 
 
 JUDGED_RANKINGS = _with_judge(experiments.RANKINGS)
 
 
-def judged_rankings(results: Mapping[str, Resampling]) -> Table[_Row]:
+def judged_rankings(results: Mapping[str, Resampling]) -> Table[Judged]:
     """Return how each ranking fared, at each number of votes and error level, by judge."""
-    rows = {
-        judge: [(one.ranking, one) for one in result.qualities] for judge, result in results.items()
-    }
-    return table_of(JUDGED_RANKINGS, _each(results, rows))
+    rows = {judge: result.qualities for judge, result in results.items()}
+    return table_of(JUDGED_RANKINGS, _each(rows))
 
 
 JUDGED_RANK_SETS = _with_judge(experiments.RANK_SETS)
 
 
-def judged_rank_sets(results: Mapping[str, Resampling]) -> Table[_Row]:
+def judged_rank_sets(results: Mapping[str, Resampling]) -> Table[Judged]:
     """Return how often each model got each rank-set, by judge."""
-    rows = {
-        judge: [(row["ranking"], row) for row in experiments.rank_sets(result).rows]
-        for judge, result in results.items()
-    }
-    return table_of(JUDGED_RANK_SETS, _each(results, rows))
+    rows = {judge: experiments.rank_sets(result).rows for judge, result in results.items()}
+    return table_of(JUDGED_RANK_SETS, _each(rows))
 
 
-POSITIONS: tuple[Column[_Row], ...] = (
+@dataclass(frozen=True)
+class Position:
+    """How often a position was in a model's rank-set."""
+
+    ranking: Ranking
+    human: int
+    alpha: float
+    model: str
+    position: int
+    probability: float
+
+
+POSITIONS: tuple[Column[Position], ...] = (
     Column("ranking", str, "baseline, judge, human or ppr", heading="Ranking"),
     Column("human", int, "Comparisons that kept their vote", heading="Votes"),
     Column("alpha", float, "Error level", heading="Alpha", text="g"),
@@ -89,7 +100,7 @@ POSITIONS: tuple[Column[_Row], ...] = (
     Column(
         "probability",
         float,
-        "Share of the repeats whose rank-set has it",
+        "Share of the repeats with it in the rank-set",
         heading="Repeats",
         text=".1%",
     ),
@@ -97,20 +108,13 @@ POSITIONS: tuple[Column[_Row], ...] = (
 JUDGED_POSITIONS = _with_judge(POSITIONS)
 
 
-def judged_positions(results: Mapping[str, Resampling]) -> Table[_Row]:
+def judged_positions(results: Mapping[str, Resampling]) -> Table[Judged]:
     """Return how often each position was in each model's rank-set, by judge."""
     rows = {
         judge: [
-            (
-                run.ranking,
-                {
-                    "ranking": run.ranking,
-                    "human": run.human,
-                    "alpha": alpha,
-                    "model": model,
-                    "position": position + 1,
-                    "probability": run.positions[index, place, position],
-                },
+            Position(
+                *(run.ranking, run.human, alpha, model, position + 1),
+                probability=run.positions[index, place, position],
             )
             for run in result.runs
             for index, alpha in enumerate(result.plan.alphas)
@@ -119,57 +123,79 @@ def judged_positions(results: Mapping[str, Resampling]) -> Table[_Row]:
         ]
         for judge, result in results.items()
     }
-    return table_of(JUDGED_POSITIONS, _each(results, rows))
+    return table_of(JUDGED_POSITIONS, _each(rows))
 
 
-LIKELIEST: tuple[Column[_Row], ...] = (
+@dataclass(frozen=True)
+class Likeliest:
+    """Of how many models what is likeliest is not what is likeliest by all votes."""
+
+    ranking: Ranking
+    human: int
+    models: int
+    other_position: int
+    other_rank_set: int
+
+
+LIKELIEST: tuple[Column[Likeliest], ...] = (
     Column("ranking", str, "judge, human or ppr", heading="Ranking"),
     Column("human", int, "Comparisons that kept their vote", heading="Votes"),
     Column("models", int, "How many there are", heading="Models"),
     Column(
         "other_position",
         int,
-        "Models whose likeliest position is not the baseline's; the best of several as likely",
+        "Models with another likeliest position than in the baseline; of several, the best counts",
         heading="Other position",
     ),
     Column(
         "other_rank_set",
         int,
-        "Models whose most frequent rank-set is not the baseline's",
+        "Models with another most frequent rank-set than in the baseline",
         heading="Other rank-set",
     ),
 )
 JUDGED_LIKELIEST = _with_judge(LIKELIEST)
 
 
-def judged_likeliest(results: Mapping[str, Resampling]) -> Table[_Row]:
+def judged_likeliest(results: Mapping[str, Resampling]) -> Table[Judged]:
     """Return where what is likeliest is not what is likeliest by all votes, by judge."""
-    rows: dict[str, list[tuple[Ranking, _Row]]] = {}
+    rows: dict[str, list[Likeliest]] = {}
     for judge, result in results.items():
         baseline = result.run(Ranking.BASELINE)
         models = range(len(result.models))
         likeliest = baseline.positions[0].argmax(1)
         frequent = [next(iter(baseline.sets(0, model))) for model in models]
         rows[judge] = [
-            (
-                run.ranking,
-                {
-                    "ranking": run.ranking,
-                    "human": run.human,
-                    "models": len(models),
-                    "other_position": int((run.positions[0].argmax(1) != likeliest).sum()),
-                    "other_rank_set": sum(
-                        next(iter(run.sets(0, model))) != frequent[model] for model in models
-                    ),
-                },
+            Likeliest(
+                *(run.ranking, run.human, len(models)),
+                other_position=int((run.positions[0].argmax(1) != likeliest).sum()),
+                other_rank_set=sum(
+                    next(iter(run.sets(0, model))) != frequent[model] for model in models
+                ),
             )
             for run in result.runs
             if run.ranking is not Ranking.BASELINE
         ]
-    return table_of(JUDGED_LIKELIEST, _each(results, rows))
+    return table_of(JUDGED_LIKELIEST, _each(rows))
 
 
-PAIR_SIZES: tuple[Column[_Row], ...] = (
+@dataclass(frozen=True)
+class PairSize:
+    """How often two models were compared, and who won."""
+
+    model_a: str
+    model_b: str
+    comparisons: int
+    wins_a: int
+    wins_b: int
+
+    @property
+    def ties(self) -> int:
+        """Votes for neither."""
+        return self.comparisons - self.wins_a - self.wins_b
+
+
+PAIR_SIZES: tuple[Column[PairSize], ...] = (
     Column("model_a", str, "One of the models", heading="Model"),
     Column("model_b", str, "The other one", heading="Other model"),
     Column("comparisons", int, "Comparisons of the two", heading="Comparisons"),
@@ -179,44 +205,43 @@ PAIR_SIZES: tuple[Column[_Row], ...] = (
 )
 
 
-def pair_sizes(votes: PairCounts) -> Table[_Row]:
+def pair_sizes(votes: PairCounts) -> Table[PairSize]:
     """Return how often each pair of models was compared."""
     models = votes.models
     return table_of(
         PAIR_SIZES,
         (
-            {
-                "model_a": models[a],
-                "model_b": models[b],
-                "comparisons": votes.comparisons[a, b],
-                "wins_a": votes.wins[a, b],
-                "wins_b": votes.wins[b, a],
-                "ties": votes.comparisons[a, b] - votes.wins[a, b] - votes.wins[b, a],
-            }
+            PairSize(
+                *(models[a], models[b], votes.comparisons[a, b]),
+                wins_a=votes.wins[a, b],
+                wins_b=votes.wins[b, a],
+            )
             for a in range(len(models))
             for b in range(a + 1, len(models))
         ),
     )
 
 
-COMPARED: tuple[Column[_Row], ...] = (
+@dataclass(frozen=True)
+class ComparedModel:
+    """How often a model was compared, and won."""
+
+    model: str
+    comparisons: int
+    wins: int
+
+
+COMPARED: tuple[Column[ComparedModel], ...] = (
     Column("model", str, "Name of the model", heading="Model"),
     Column("comparisons", int, "Comparisons that it took part in", heading="Comparisons"),
     Column("wins", int, "Votes for it", heading="Won"),
 )
 
 
-def compared_models(votes: PairCounts) -> Table[_Row]:
+def compared_models(votes: PairCounts) -> Table[ComparedModel]:
     """Return the models and how often each was compared."""
-    return table_of(
-        COMPARED,
-        (
-            {"model": model, "comparisons": n, "wins": wins}
-            for model, n, wins in zip(
-                votes.models, votes.comparisons.sum(1), votes.wins.sum(1), strict=True
-            )
-        ),
-    )
+    counts = votes.comparisons.sum(1), votes.wins.sum(1)
+    return table_of(COMPARED, map(ComparedModel, votes.models, *counts))
 
 
 # Which models were compared, and how often: figure 5 and table 1.
@@ -261,7 +286,7 @@ def compared(source: PaperSource) -> Made:
     shared = read_shared(source)
     votes = shared.votes
     models, pairs = compared_models(votes), pair_sizes(votes)
-    sizes = [row["comparisons"] for row in pairs.rows]
+    sizes = [row.comparisons for row in pairs.rows]
     judges = ", ".join(judges_of(source))
     note = f"Comparisons with a vote and a verdict of each of: {judges}." if judges else ""
     values = {

@@ -1,7 +1,7 @@
 """What is simulated: which risks agree with dominance, and the power of the tests.
 
 Agreement is looked for in pairs of small samples, not proved. Power is that between two laws of
-which one is nearer to dominating, though their quantiles cross: each repeat draws scores of both,
+which one is nearer to dominating, though their quantiles cross. Each repeat draws scores of both,
 independently, and runs the tests at one error level.
 """
 
@@ -36,8 +36,6 @@ class Consistency:
 
     Attributes
     ----------
-    risk : Risk
-    pairs, contradictions : int
     worst : float
         The largest lead of the dominated sample by mean less risk, 0 if there is none.
     """
@@ -93,7 +91,6 @@ class Law:
     ----------
     mean, deviation : float
         Of the normal law.
-    exponential : bool
     """
 
     mean: float
@@ -150,7 +147,6 @@ class SizePower:
     ----------
     size : int
         Scores of each law.
-    order : Order
     relative : bool
         Whether the models' means are compared, else the ratio with the threshold.
     statistic : float

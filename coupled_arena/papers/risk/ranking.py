@@ -299,7 +299,7 @@ class Stability:
     judge_tau, judge_deviation : float
         With the judge's ranking from all prompts; NaN without a judge.
     tied : int
-        Repeats whose ranking ties all models, of which there is no tau.
+        Repeats with a ranking that ties all models, of which there is no tau.
     """
 
     ranking: str
@@ -405,7 +405,7 @@ STABILITY: tuple[Column[Stability], ...] = (
     Column(
         "tied",
         int,
-        "Repeats whose ranking ties all models: it has no tau, and is in no mean",
+        "Repeats with a ranking that ties all models: it has no tau, and is in no mean",
         heading="tied\nrepeats",
     ),
 )

@@ -6,9 +6,9 @@ of `coupled_arena.stats.risk.dominance` proves its bootstrap for their squares:
 .. math:: \tilde\varepsilon(X, Y) = \int (F_X - F_Y)_+^p \Big/ \int |F_X - F_Y|^p,
 
 with F the share of scores up to t, or for the second order its integral up to t. Again 0 where X
-dominates and 1 where Y does, but what lies between differs: here scores weigh by how far apart they
-are, there by how many there are. In the second order the integrals over all t are infinite
-wherever the means differ, so they end at the largest score of the two.
+dominates and 1 where Y does, but what lies between differs. Here scores weigh by how far apart they
+are, there by how many there are. In the second order the integrals over all t are infinite wherever
+the means differ, so they end at the largest score of the two.
 
 References
 ----------

@@ -49,7 +49,6 @@ class Way:
         In JSON and CSV.
     name : str
         As the paper writes it.
-    meaning : str
     """
 
     key: str
@@ -188,7 +187,7 @@ def _nearest(rankings: Sequence[IntArray]) -> IntArray:
 def risk_settings(scores: RiskScores, alpha: float | None = None, seed: int = 0) -> RiskSettings:
     """Return how models are tested.
 
-    As the paper does, but by percentiles of the bootstrap, and with so many samples that a pair of
+    As the paper does, but by percentiles of the bootstrap. There are so many samples that a pair of
     models can win at all: none of 12 could with the paper's thousand.
     """
     level = _ALPHA if alpha is None else alpha
@@ -396,7 +395,7 @@ RATIOS: tuple[Column[_Row], ...] = (
 
 
 DENSITIES: tuple[Column[_Row], ...] = (
-    Column("metric", str, "Metric whose distribution it is"),
+    Column("metric", str, "Metric of the distribution"),
     Column("model", str, "Name of the model"),
     Column("score", float, "A score, higher is better"),
     Column("density", float, "Density of the model's scores there"),

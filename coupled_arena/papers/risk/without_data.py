@@ -155,7 +155,7 @@ class _Pair:
 def violation_areas(source: PaperSource) -> Made:
     """Return two models' quantiles and their integrals, the violation of dominance hatched.
 
-    Of the first two of --models in a table of scores, or of those that cross the most; without a
+    Of the first two of --models in a table of scores, or of those that cross the most. Without a
     table, of the normal laws of figure 5.
     """
     values: dict[str, float] = {}

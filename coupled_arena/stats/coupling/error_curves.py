@@ -11,7 +11,7 @@ sub-sample is the beginning of an order that NumPy's ``RandomState(repeat)`` dra
 coupled and then of the independent samples. So the same 1,000 orders serve all sizes and pairs.
 
 This maximum is biased upwards: without any saving it reports about .1. All pairs of a data set
-share their orders, so the number of pairs above a bound is one draw and not a mean: another seed
+share their orders. So the number of pairs above a bound is one draw and not a mean: another seed
 moves all of them together.
 
 References

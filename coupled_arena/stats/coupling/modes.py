@@ -1,9 +1,9 @@
 """Coupled against independent generation, pair by pair and model by model.
 
-Both protocols rank the same models; where their win-rates differ, luck of the draw was part of
-the independent ones. The test is two-sided, on the difference of two proportions. By default its
-variance respects clusters (prompts that several comparisons share, also across the protocols, and
-voters with tastes of their own); the pooled two-proportion z of the paper [1]_ is there as
+Both protocols rank the same models; where their win-rates differ, luck of the draw was part of the
+independent ones. The test is two-sided, on the difference of two proportions. By default its
+variance respects clusters: prompts that several comparisons share, also across the protocols, and
+voters with tastes of their own. The pooled two-proportion z of the paper [1]_ is there as
 `published`.
 
 References
@@ -35,8 +35,8 @@ _STARS = (0.05, 0.01, 0.001, 0.0001)  # the levels that the paper marks
 class ModeInfluence:
     """What one comparison adds to the error of a difference between the protocols.
 
-    Both arrays have the shape (2, k, k, 4, 2): ``[mode, a, b, outcome, role]``; mode 0 is
-    coupled, 1 independent; role 0 is model a, shown first, 1 is model b.
+    Both arrays have the shape (2, k, k, 4, 2): ``[mode, a, b, outcome, role]``. Mode 0 is coupled,
+    1 independent; role 0 is model a, shown first, 1 is model b.
 
     Attributes
     ----------
@@ -57,11 +57,11 @@ class ModeInfluence:
 class Differences:
     """Win-rates under both protocols and their difference, coupled minus independent.
 
-    All arrays have the same shape: (k, k) for pairs, row against column, or (k,) for models.
-    Rates are NaN where a protocol has no comparisons, for models where it has no opponent with
-    `MINIMUM_PER_PAIR` comparisons in both. `floor` is what the test adds to the variance for a
-    protocol in which a model always or never won, and is infinite below that number. `degrees`
-    are those of Student's t, infinite where no comparisons depend on each other.
+    All arrays have the same shape: (k, k) for pairs, row against column, or (k,) for models. Rates
+    are NaN where a protocol has no comparisons. For models they are NaN where it has no opponent
+    with `MINIMUM_PER_PAIR` comparisons in both. `floor` is what the test adds to the variance for a
+    protocol in which a model always or never won. It is infinite below that number. `degrees` are
+    those of Student's t, infinite where no comparisons depend on each other.
     """
 
     coupled: FloatArray
@@ -91,7 +91,6 @@ class ModeComparison:
 
     Attributes
     ----------
-    models : tuple of str
     pairs, averages : Differences
         Of each ordered pair, and of each model's mean over the opponents it met often enough.
     published_p_value : ndarray of float64, shape (k, k)
@@ -104,12 +103,11 @@ class ModeComparison:
         Of the logarithm of the ratio of these shares; NaN where one of them is 0.
     tie_degrees : float
         Degrees of freedom of this variance; infinite where no comparisons depend on each other.
-    influence : ModeInfluence
     sizes : ndarray of float64, shape (2, k, k)
         Comparisons in coupled and in independent battles.
     people, both : int or None
-        How many voters there are, and how many of them voted in both modes, where variances are
-        for people like them; None where they are for exactly these.
+        How many voters there are, and how many of them voted in both modes, where variances are for
+        people like them. None where they are for exactly these.
     """
 
     models: tuple[str, ...]

@@ -1,14 +1,14 @@
 r"""Scores of models on a benchmark: how many samples coupled generation saves.
 
-Each model answers each prompt several times, and each answer gets a score. Where the answers of
-two models come from one noise stream their scores R, R' vary together, and the difference that a
-benchmark is after varies less:
+Each model answers each prompt several times, and each answer gets a score. Where the answers of two
+models come from one noise stream their scores R, R' vary together. The difference that a benchmark
+is after then varies less:
 
 .. math:: \mathrm{Var}_{ind}(R - R') = \mathrm{Var}_{coup}(R - R')
           + 2\,\mathbb{E}_q[\mathrm{Cov}_{coup}(R, R' \mid q)],
 
 with the covariance taken within a prompt q. Proposition 1 of [1]_ prints the total covariance in
-its place, which also holds what makes a prompt easy for both models, and does not hold.
+its place, and does not hold. That covariance also has what makes a prompt easy for both models.
 
 References
 ----------
@@ -40,7 +40,6 @@ class ScoreTable:
 
     Attributes
     ----------
-    models : tuple of str
     coupled, independent : ndarray of float64, shape (prompts, seeds, k)
         ``[q, s, m]``: what model m scored on prompt q in repetition s, where under coupling all
         models of a repetition read one noise stream.
@@ -85,7 +84,6 @@ class PairSavings:
 
     Attributes
     ----------
-    model_a, model_b : str
     repetitions : int
         Answers of each model to each prompt.
     difference_coupled, difference_independent : float
@@ -96,7 +94,6 @@ class PairSavings:
         Of the two scores under coupling, within each prompt.
     variances_coupled, variances_independent : ndarray of float64, shape (prompts,)
         Of the score difference within each prompt.
-    mean_covariance, mean_covariance_error : float
     mean_covariance_independent : float
         Zero but for chance.
     pooled_variance_coupled, pooled_variance_independent : float
@@ -108,9 +105,9 @@ class PairSavings:
         and its standard error: zero but for chance.
     savings, savings_low, savings_high : float
         1 - coupled/independent pooled variance: the share of samples that coupling saves for the
-        same error, with an interval from what each prompt adds to both variances. It is Student's
-        of the logarithm of their ratio; of scores with more than two values it holds Fieller's,
-        too. NaN where the independent difference never varies.
+        same error. Its interval is from what each prompt adds to both variances. It is Student's of
+        the logarithm of their ratio; of scores with more than two values it holds Fieller's, too.
+        NaN where the independent difference never varies.
     savings_within : float
         Likewise from the mean variances within prompts: for a fixed set of prompts.
     """
@@ -315,9 +312,9 @@ _MOST_TIMES = 10  # times too few repetitions
 def other_blocks(table: ScoreTable) -> bool:
     """Return whether rows betray that prompts begin elsewhere than every so many rows.
 
-    Scores change more from one prompt to the next than among the repetitions of one. Where too
-    many repetitions are given, or none that fit, one step among them is larger than the others;
-    where too few, only every second, third, … step between prompts is large.
+    Scores change more from one prompt to the next than among the repetitions of one. Where too many
+    repetitions are given, or none that fit, one step among them is larger than the others. Where
+    too few are, only every second, third, … step between prompts is large.
     """
     inside: list[FloatArray] = []
     between: list[FloatArray] = []

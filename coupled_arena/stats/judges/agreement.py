@@ -1,8 +1,8 @@
 r"""What a judge's verdicts are worth: agreement, bias, and how far they can stretch human votes.
 
 For one model, s = 1 where people prefer it and s̃ = 1 where the judge does, on comparisons that
-have both. All of [1]_ follows from the 2x2 table of s and s̃, so whatever gives such a table (votes,
-or the known answers of a benchmark) can be audited:
+have both. All of [1]_ follows from the 2x2 table of s and s̃. So anything that gives such a table
+(votes, or the known answers of a benchmark) can be audited:
 
 .. math:: b = P(s=1), \quad p = P(\tilde s=1 \mid s=1), \quad q = P(\tilde s=0 \mid s=0).
 

@@ -23,7 +23,6 @@ class ProbabilityMean:
 
     Attributes
     ----------
-    model : str
     n, judge_only : int
         Answers with the truth and a probability, and with a probability alone.
     b : float

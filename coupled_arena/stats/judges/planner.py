@@ -140,7 +140,7 @@ def likely_lead(
     """Return what a pilot's lead promises: less than it says, for it may owe much to chance.
 
     Leads of a board are normal around 0 with their own variance, the prior of an empirical Bayes
-    estimate. A plan for the estimate itself had power .30 to .76 in place of .8: those that are
+    estimate. A plan for the estimate itself had power .30 to .76 in place of .8. Estimates that are
     too large cost more power than those that are too small give.
 
     Parameters
@@ -191,9 +191,10 @@ def check_variance(variance: float) -> None:
 def unsure_variance(critical: float, power: float, degrees: float, times: float = 1.0) -> float:
     """Return how many times the votes keep a power where a variance is only estimated.
 
-    A plan from the root s of a variance with few degrees of freedom is kept where a standard normal
-    number plus the cut-off is at most a multiple of s: their ratio is noncentral Student's t. The
-    board that is planned for has about `times` the degrees, and a cut-off by Student's t.
+    A plan rests on the root s of a variance with few degrees of freedom. It is kept where a
+    standard normal number plus the cut-off is at most a multiple of s. Their ratio is noncentral
+    Student's t. The board that is planned for has about `times` the degrees, and a cut-off by
+    Student's t.
     """
     planned = critical + float(ndtri(power))
     then = float(stdtrit(degrees * max(times, 1.0), float(ndtr(critical))))
@@ -216,7 +217,6 @@ def needs(
     ----------
     variance : float
         Of the estimate by people alone, with so many votes as these:
-    votes : int
     explained : float
         ρ²: the share of it that the judge can explain.
     goal : float
@@ -248,9 +248,9 @@ def needs(
 def unevenness_of(counts: FloatArray, weights: FloatArray) -> float:
     """Return by what share a mean over pairs of models varies more for few votes in each.
 
-    A pair's part in the variance is in inverse proportion to its votes less one. Votes that come to
-    pairs by chance are now more and now fewer, and the mean of 1/n is larger than one over the
-    mean, by a share of 1/n as well: 2/n together.
+    A pair's part in the variance is in inverse proportion to its votes less one. Votes come to
+    pairs by chance, now more and now fewer. So the mean of 1/n is larger than one over the mean, by
+    a share of 1/n as well: 2/n together.
 
     Parameters
     ----------
@@ -293,12 +293,11 @@ def explained_within_pairs(
     Of several such sums it is the share of the sum of their variances.
 
     The judge has one weight for all models, which minimises the sum of their variances, as in
-    `coupled_arena.stats.ranking.estimates.estimate`; with r verdicts alone for each vote the
-    share is 1 + 1/r times less.
+    `coupled_arena.stats.ranking.estimates.estimate`. With r verdicts alone for each vote the share
+    is 1 + 1/r times less.
 
     Parameters
     ----------
-    counts : JudgedCounts
     weights : ndarray of float64, shape (k,) or (sums, k)
         c; the identity matrix is the whole board.
     weighting : Weighting

@@ -6,12 +6,12 @@ by the judge that is known for every comparison,
 .. math:: \hat b = \hat b_n + \lambda (\bar f_N - \bar f_n), \quad
           \lambda = \frac{Cov(y, f)}{(1 + n/N) Var(f)}.
 
-With ties as losses f is s̃ and all is as in `coupled_arena.stats.judges.agreement`; s̃ may be the
-probability that the judge prefers the model, and f̄_n is over the comparisons on which it does not
-abstain: n' of them in place of n where the judge is meant. With ties
-dropped the win-rate is a ratio, P(won | neither calls it a tie). Which comparisons without a vote
-people would tie is unknown, so f is s̃ less its mean, and 0 where the judge says tie: an unbiased
-correction that can do less than ρ² promises, never more.
+With ties as losses f is s̃ and all is as in `coupled_arena.stats.judges.agreement`. The judge's s̃
+may be the probability that it prefers the model. The mean f̄_n is over the comparisons on which it
+does not abstain: n' of them in place of n where the judge is meant. With ties dropped the win-rate
+is a ratio, P(won | neither calls it a tie). Nobody knows which comparisons without a vote people
+would tie. So f is s̃ less its mean, and 0 where the judge says tie. This correction is unbiased,
+and can do less than ρ² promises, never more.
 
 References
 ----------
@@ -52,8 +52,6 @@ class PoweredMeans:
 
     Attributes
     ----------
-    models : tuple of str
-    ties : Ties
     human : ndarray of float64, shape (k,)
         b, by people alone; NaN without a comparison that counts.
     correction : ndarray of float64, shape (k,)
@@ -63,8 +61,8 @@ class PoweredMeans:
     rho_squared : ndarray of float64, shape (k,)
         Squared correlation of y and f; ρ² of the 2x2 table where ties are losses.
     votes, echoes, judge_only : ndarray of int64, shape (k,)
-        n, n' and N: comparisons with both labels; of these, those on which the judge does not
-        abstain; and with a verdict alone; ties are counted.
+        n, n' and N: comparisons with both labels, of these those on which the judge does not
+        abstain, and comparisons with a verdict alone. Ties are counted.
     size : ndarray of int64, shape (k,)
         Comparisons that `human` is a fraction of: n, less ties that are dropped.
     human_influence, judge_influence : OwnInfluence
@@ -355,8 +353,8 @@ def contrast(k: int, model: int, other: int | None = None) -> FloatArray:
 def joint_tuning(means: PoweredMeans, model: int, other: int) -> FloatArray:
     """Return the judge's weights λ and -λ' that minimise the variance together, shape (k,).
 
-    They solve Cov(f̄_N - f̄_n) (λ, -λ')ᵀ = Cov(f̄_n, b_m - b_m'), which on comparisons of all models
-    at once is (1 + n/N) Cov(s̃) (λ, -λ')ᵀ = Cov(s̃, s_m - s_m'). Comparisons of the two with each
+    They solve Cov(f̄_N - f̄_n) (λ, -λ')ᵀ = Cov(f̄_n, b_m - b_m'). On comparisons of all models at
+    once that is (1 + n/N) Cov(s̃) (λ, -λ')ᵀ = Cov(s̃, s_m - s_m'). Comparisons of the two with each
     other tie their errors.
     """
     k = len(means.models)
@@ -373,7 +371,6 @@ def explained(means: PoweredMeans, weights: FloatArray) -> float:
 
     Parameters
     ----------
-    means : PoweredMeans
     weights : ndarray of float64, shape (k,)
         c, see `contrast`; for one model the share is its `rho_squared`.
     """

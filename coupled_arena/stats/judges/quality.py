@@ -8,8 +8,8 @@ the own one, less 1 where people do. Its standard error is that of a ratio of su
 with Student's t of G - 1 degrees of freedom for G prompts. Calibration follows [1]_ for the
 expected error in bins, and [2]_ for the score, whose interval is made likewise. Percentiles of a
 bootstrap would not hold for the error: chance alone makes it positive, and resampling adds to that.
-Its interval is the error give or take the sum of what all bins move by, which bounds by how much
-the sum of their distances can differ, at the quantile of that sum by Student's joint law of the
+Its interval is the error give or take the sum of what all bins move by. That sum bounds by how much
+the sum of their distances can differ. It is taken at its quantile by Student's joint law of the
 bins, with the covariance of sums over prompts.
 
 References
@@ -39,7 +39,6 @@ class SelfPreference:
 
     Attributes
     ----------
-    models : tuple of str
     comparisons, prompts : int
         With others, that have a vote and a verdict.
     judge, people : float
@@ -98,7 +97,6 @@ class Calibration:
 
     Attributes
     ----------
-    comparisons, prompts : int
     bins : tuple of CalibrationBin
         Of about equal size; each comparison gives a prediction for either model.
     error : float
@@ -108,8 +106,8 @@ class Calibration:
     brier_error : float
         Standard error of `brier`; NaN with one prompt alone.
     moves : ndarray of float64, shape (draws,)
-        Drawn: by how much the differences of predicted and observed of other prompts, in these
-        bins, are off in all bins together; NaN with one prompt alone.
+        Drawn: by how much the differences of predicted and observed of other prompts are off, in
+        all these bins together. NaN with one prompt alone.
     """
 
     comparisons: int

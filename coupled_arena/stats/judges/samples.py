@@ -168,7 +168,6 @@ class GradedAnswers:
 
     Attributes
     ----------
-    models : tuple of str
     model, battle, prompt : ndarray of int64, shape (n,)
         The model, battle and prompt of each answer; battles and prompts by any numbers.
     right : ndarray of int64, shape (n,)

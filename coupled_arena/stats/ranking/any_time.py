@@ -99,8 +99,8 @@ def information(estimate: Estimate) -> float:
 def distance(estimate: Estimate, apart: FloatArray, alpha: float) -> FloatArray:
     """Return what is compared with the boundary: 0 as long as a model has too few votes.
 
-    Two models that people alone voted on, each on a prompt of its own, are compared by the
-    capital, on the scale of the boundary: it passes where the capital reaches 1 / alpha.
+    Two models that people alone voted on, each on a prompt of its own, are compared by the capital,
+    on the scale of the boundary. It passes where the capital reaches 1 / alpha.
 
     Parameters
     ----------

@@ -32,14 +32,10 @@ class BradleyTerry:
 
     Attributes
     ----------
-    models : tuple of str
     score, low, high : ndarray of float64, shape (k,)
         The mean over models is 1000. NaN together where no scores exist.
     resamples : int
         Bootstrap resamples that had scores, of `asked`.
-    asked : int
-    alpha : float
-    warnings : tuple of str
     """
 
     models: tuple[str, ...]

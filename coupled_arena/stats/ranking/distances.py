@@ -31,29 +31,27 @@ class Distances:
     sd : ndarray of float64, shape (k, k)
         Standard deviations of differences, infinite where nothing can be concluded.
     estimated : ndarray of float64, shape (k, k)
-        Differences in units of them, on the scale of the normal law: what it puts as far out as
-        Student's t, which such a difference follows with `Estimate.degrees`.
+        Differences in units of them, on the scale of the normal law. That law puts them as far out
+        as Student's t does, which they follow with `Estimate.degrees`.
     known : ndarray of float64, shape (k, k)
         Likewise, with variances taken for known, as Bonferroni's cut-off and chi2 are printed,
         where no voters share prompts and no difference has fewer than `FEW_DEGREES`.
 
     Notes
     -----
-    Few votes vary less than what they are drawn from, two wins of two not at all. So the variance
-    of a model with fewer than `FEW_VOTES`, or with votes that never varied, is that of its votes
-    and two wins and two losses more (as in the interval of Agresti and Coull); and its
-    differences, like those of two models alone, must pass the score test too: its variance
-    is the one that holds if the models are equal, d²/n larger than the sample's at a difference
-    of d in n comparisons. 95 % rank-sets of two equal models then cover .935 or more from 5 to 30
-    votes, with the sample's variance as little as .81; that of a new model among three that are
-    its equals covers .984 or more from one vote on, where the sample's variance would put it
-    first or last after its first vote (exactly, with ties 0, .3 and .6 of the votes). Of three
-    or more models with few votes each, the score test takes Student's law, too: three equal ones
-    without ties cover .964 or more from 5 to 9 votes a pair, and .925 to .937 without it.
-    Prompts are
-    counted in the place of votes where these share them. Where one of two models won every vote,
-    the exact test of so many wins takes the place of all this, and below `FEW_VOTES` plain votes
-    must pass it, too.
+    Few votes vary less than what they are drawn from, two wins of two not at all. So some models
+    get the variance of their votes and two wins and two losses more, as in the interval of Agresti
+    and Coull. These are models with fewer than `FEW_VOTES`, or with votes that never varied. Their
+    differences, like those of two models alone, must pass the score test too. Its variance is the
+    one that holds if the models are equal. That is d²/n larger than the sample's at a difference of
+    d in n comparisons. 95 % rank-sets of two equal models then cover .935 or more from 5 to 30
+    votes, with the sample's variance as little as .81. Those of a new model among three equals
+    cover .984 or more from one vote on. The sample's variance would put it first or last after its
+    first vote. This is exact, with ties 0, .3 and .6 of the votes. Of three or more models with few
+    votes each, the score test takes Student's law, too. Three equal ones without ties cover .964 or
+    more from 5 to 9 votes a pair, and .925 to .937 without it. Prompts are counted in the place of
+    votes where these share them. Where one of two models won every vote, the exact test of so many
+    wins takes the place of all this. Below `FEW_VOTES` plain votes must pass it, too.
     """
 
     covariance: FloatArray

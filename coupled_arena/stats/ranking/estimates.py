@@ -13,8 +13,8 @@ a comparison determines its influence on the error of θ̂ (`Influence`), and th
 Gram matrix of these sums. Where several votes share a prompt, uncertainty depends on the number of
 prompts and not of votes (`PairPrompts`).
 
-The covariance printed in [1]_ divides by N² and n² where a model's mean has only N_m and n_m
-terms, so it is too small by about (2/k)² for k models: it is here as `Covariance.PUBLISHED`.
+The covariance printed in [1]_ divides by N² and n² where a model's mean has only N_m and n_m terms.
+So it is too small by about (2/k)² for k models. It is here as `Covariance.PUBLISHED`.
 
 References
 ----------
@@ -61,7 +61,6 @@ class Tastes:
     ----------
     voters : int
         How many people; each vote without a known voter counts as one person.
-    votes : int
     worth : float
         Equivalent number of votes, each by a person of its own.
     degrees : float or None
@@ -116,12 +115,10 @@ class Estimate:
     decided : int
         Comparisons with a vote that a model won.
     certain_size : ndarray of float64, shape (k,)
-        Comparisons (or prompts) that a win-rate of 0 or 1 rests on: the chance of losing none,
-        Π p_o^n_o over opponents o, is at most θ to the power K·min n_o, with K opponents.
+        Comparisons (or prompts) that a win-rate of 0 or 1 rests on. The chance of losing none, Π
+        p_o^n_o over opponents o, is at most θ to the power K·min n_o, with K opponents.
     weighting : Weighting
         The one in force, which may be another than was asked for.
-    kind : Covariance
-    influence : Influence
     free : ndarray of float64, shape (k, k)
         Degrees of freedom that each pair's part in the variances is known with.
     residuals : ndarray of float64, shape (k, k)
@@ -129,16 +126,14 @@ class Estimate:
         their pair; 1 where they were not.
     sizes : ndarray of float64, shape (k, k), symmetric
         Comparisons of each pair with a vote.
-    warnings : tuple of str
     clusters : int or None
         Clusters of human comparisons that the covariance comes from; None where comparisons do
         not depend on each other, or nobody counted.
     sparse : SparsePairs or None
         How the stratified mean fills in pairs with few comparisons; None where there are none.
-    ties : TieScore
     tastes : Tastes or None
-        Of an estimate for people like the voters, see `coupled_arena.stats.ranking.voters`; None
-        where it is for exactly these.
+        Of an estimate for people like the voters, see `coupled_arena.stats.ranking.voter_tastes`.
+        None where it is for exactly these.
     """
 
     models: tuple[str, ...]
@@ -187,16 +182,17 @@ class Estimate:
         Parameters
         ----------
         gram : ndarray of float64, shape (k, k)
-            Sum over clusters of s sᵀ, with s the sum of `influence` over the cluster, and with
-            pairs filled in, of what votes add for third models.
+            Sum over clusters of s sᵀ, with s the sum of `influence` over the cluster. With pairs
+            filled in, also of what votes add for third models.
         clusters : int
             How many clusters G have a human comparison (of a judge-only estimate: a verdict). No
             variance has more than G - 1 degrees of freedom: one cluster says nothing of its own
             uncertainty. A mean that weighs all comparisons the same is taken from G clusters, and
-            its residuals are short of (G / (G - 1))²; stratified ones know of it by pair.
+            its residuals are short of (G / (G - 1))². Stratified ones know of it by pair.
         products : PairProducts, optional
-            The part of each pair in `gram`. Without it the degrees of freedom are those of the
-            pair that is known least: no more than the true ones, and as good where all have many.
+            The part of each pair in `gram`. Without it the degrees of freedom are those of the pair
+            that is known least. They are no more than the true ones, and as good where all have
+            many.
         """
         if self.sparse is not None:
             gram = gram + self.sparse.misfit
@@ -240,20 +236,17 @@ def estimate(
     The stratified mean needs `MINIMUM_PER_PAIR` human comparisons, on as many prompts, in every
     pair, and fills in what is missing, with a warning; see
     `coupled_arena.stats.ranking.sparse_pairs`. The position-weighted one needs as many in every
-    order of every pair; where they are short, with two models alone, and for the published
-    covariance, which is defined for no other, the count-weighted mean takes their place.
+    order of every pair. The count-weighted mean takes their place where they are short, and with
+    two models alone. It also does for the published covariance, which is defined for no other.
 
     Parameters
     ----------
     counts : JudgedCounts
         A model without votes is left out, with a warning.
-    weighting : Weighting
-    kind : Covariance
     prompts : PairPrompts, optional
         On how many prompts the comparisons are, of the same models; by order of presentation for
         the position-weighted mean. Without it each comparison has a prompt of its own. The
         covariance still takes comparisons for independent, until `Estimate.clustered`.
-    ties : TieScore
     """
     # All votes count, also where the judge abstains: a board without them covered .44 where the
     # judge was silent on a fifth of one model's losses.

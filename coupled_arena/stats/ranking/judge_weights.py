@@ -61,7 +61,6 @@ def weigh_judges(
 
     Parameters
     ----------
-    counts : JudgedCounts
     cells : StratumCells
         Of these counts, by the first judge's scores.
     prompts, weighting, ties

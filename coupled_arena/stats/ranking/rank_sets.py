@@ -61,7 +61,7 @@ class RankSets:
         Position by the estimates alone; equal estimates share the better one.
     cutoff, scope : Cutoff, Scope
     critical_value : float
-        c, in standard deviations of a difference, as the normal law has them; each model has its
+        c, in standard deviations of a difference, as the normal law has them. Each model has its
         own where they are marginal, of which this is the largest.
     alpha : float
         Error level.
@@ -91,7 +91,6 @@ class Separation:
 
     Parameters
     ----------
-    estimate : Estimate
     draws : int
         Draws behind the max-t cut-off. The error level it holds is off by a standard error of
         sqrt(alpha (1 - alpha) / draws): .0007 at alpha = .05 and 100,000 draws.
@@ -284,8 +283,8 @@ def step_down(
     Parameters
     ----------
     draws : callable
-        Yields standardised differences where all models are equal, in pieces of shape (p, any),
-        of the better model of each pair less the other; the same ones at each call.
+        Yields standardised differences where all models are equal, in pieces of shape (p, any), of
+        the better model of each pair less the other. They are the same at each call.
     distance : ndarray of float64, shape (p,)
         The standardised differences there are, of the better model less the other.
     alpha : float

@@ -29,8 +29,6 @@ class SideSums:
 
     Attributes
     ----------
-    squares : float
-    clusters : int
     votes, votes_squared : float
         Votes, and the squares of how many each of them has.
     """
@@ -72,7 +70,6 @@ class Sides:
 
     Attributes
     ----------
-    models : tuple of str
     shown : ndarray of int64, shape (k, k)
         ``[a, b]``: votes on the two where a was shown first.
     effect : float

@@ -44,11 +44,11 @@ _MEANS = {Weighting.COUNT: 0, Weighting.STRATIFIED: 1, Weighting.POSITION: 2}
 class StratumCells(NamedTuple):
     """Sums over the comparisons of a model with an opponent in a position, shape (k, k, 2).
 
-    Position 0 is being shown first. `n` comparisons have a vote; `h` is the sum of the
-    model's scores by people, `g` by the judge, `hg` of their products, `hh` and `gg` of their
-    squares. On `m` of the n the judge says something: of these alone are g, hg and
-    gg, and `hm`, the sum of people's scores. `N` have a verdict alone, with `G` and `GG`. A score
-    is 1 where the model is preferred to the other, see `TieScore` for ties.
+    Position 0 is being shown first. `n` comparisons have a vote. `h` is the sum of the model's
+    scores by people, `g` by the judge, `hg` of their products, `hh` and `gg` of their squares. On
+    `m` of the n the judge says something. Of these alone are g, hg and gg, and `hm`, the sum of
+    people's scores. `N` have a verdict alone, with `G` and `GG`. A score is 1 where the model is
+    preferred to the other, see `TieScore` for ties.
     """
 
     n: FloatArray
@@ -112,9 +112,8 @@ def _by_position(first: IntArray | FloatArray, second: IntArray | FloatArray) ->
 class Strata(NamedTuple):
     """Sums over strata, repeated over the cells of each, and how many prompts they rest on.
 
-    `votes`, `alone` and `heard` are the prompts of `sums.n`, `sums.N` and `sums.m`, shape
-    (k, k, 2), at most as many as these; with count weighting a prompt counts once for each
-    opponent.
+    `votes`, `alone` and `heard` are the prompts of `sums.n`, `sums.N` and `sums.m`, shape (k, k,
+    2), at most as many as these. With count weighting a prompt counts once for each opponent.
     """
 
     sums: StratumCells
@@ -258,7 +257,8 @@ def certain_variance(
 ) -> FloatArray:
     """Return the variance of strata where all ended alike, which show none, shape (k,).
 
-    `filled` is the weight of pairs' own means, where they do not have all of it.
+    `filled` is the weight of pairs' own means. Opponents with another weight than 1 do not count,
+    as their part is never 0 or 1.
     """
     s, parts = strata.sums, strata.votes
     weight = stratum_weight(len(cells.n), weighting)
@@ -283,8 +283,8 @@ def certain_size(
 ) -> FloatArray:
     """Return the comparisons (or prompts) that a win rate of 0 or 1 rests on, shape (k,).
 
-    `filled` is the weight of pairs' own means: opponents that it is not 1 of do not count, as
-    their part is never 0 or 1.
+    `filled` is the weight of pairs' own means. Opponents with another weight than 1 do not count,
+    as their part is never 0 or 1.
     """
     others = ~np.eye(len(n), dtype=np.bool_)[..., None]
     if filled is not None:
@@ -310,8 +310,8 @@ class PairPrompts:
     models : tuple of str
         Names of the k models.
     votes : ndarray of int64, shape (k, k)
-        Prompts with a vote. ``[a, b]`` and ``[b, a]`` are the same number, or where orders of
-        presentation are kept apart, that with a shown first and that with b.
+        Prompts with a vote. ``[a, b]`` and ``[b, a]`` are the same number. Where orders of
+        presentation are kept apart, they are that with a shown first and that with b.
     alone : ndarray of int64, shape (k, k)
         Prompts with a comparison that has a verdict and no vote, likewise.
     heard : ndarray of int64, shape (k, k), or None
@@ -353,7 +353,6 @@ def few_prompts(prompts: PairPrompts, votes: FloatArray) -> tuple[str, ...]:
 
     Parameters
     ----------
-    prompts : PairPrompts
     votes : ndarray of float64, shape (k, k), symmetric
         Comparisons with a vote.
     """
@@ -381,12 +380,11 @@ def few_prompts(prompts: PairPrompts, votes: FloatArray) -> tuple[str, ...]:
 def degrees_of_freedom(products: PairProducts, free: FloatArray) -> FloatArray:
     """Return Satterthwaite's degrees of freedom [1]_ of the variances of differences.
 
-    With v_p the part of a pair p in such a variance, and f_p the degrees of freedom that this part
-    is known with, (Σ v_p)² / Σ (v_p² / f_p).
+    They are (Σ v_p)² / Σ (v_p² / f_p). Here v_p is the part of a pair p in such a variance, and f_p
+    the degrees of freedom that this part is known with.
 
     Parameters
     ----------
-    products : PairProducts
     free : ndarray of float64, shape (k, k), symmetric
         f_p, of pairs that were compared; at least 1.
 

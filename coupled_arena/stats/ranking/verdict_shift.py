@@ -4,10 +4,10 @@ Verdicts alone correct votes on the assumption that both are drawn alike. Within
 
 .. math:: c_m = \sum_{s \ni m} v_s\,[\bar g_{N,s} - \bar g_{m,s}]
 
-is what λ multiplies in the win rate of m, so that it is the bias of a win rate, over λ, where the
-assumption fails. One test holds all c together against 0: Hotelling's, with the covariance by
-prompts. It needs no voters, as a verdict does not depend on who voted; with their few degrees of
-freedom the test would see next to nothing in a campaign of ten people.
+is what λ multiplies in the win rate of m. Where the assumption fails, it is the bias of that win
+rate, over λ. One test holds all c together against 0: Hotelling's, with the covariance by prompts.
+It needs no voters, as a verdict does not depend on who voted. With their few degrees of freedom the
+test would see next to nothing in a campaign of ten people.
 """
 
 from __future__ import annotations
@@ -50,7 +50,6 @@ class ShiftTest:
     ----------
     statistic : float
         c' Σ⁻¹ c, with as many `contrasts` as Σ has ranks.
-    contrasts : int
     degrees : float
         That Σ is known with.
     p : float
@@ -104,7 +103,6 @@ def verdict_shift(
     ----------
     estimate : Estimate
         From these counts: its weighting, weights of judges and ties hold here.
-    counts : JudgedCounts
     prompts : PairPrompts, optional
         As in `estimate`.
     """

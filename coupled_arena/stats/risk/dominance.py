@@ -1,7 +1,7 @@
 r"""Violation ratios of stochastic dominance, exact for samples of any sizes.
 
-Higher scores are better. X dominates Y in the first order where its quantiles are nowhere lower,
-in the second where its integrated quantiles are nowhere lower, so that nobody who fears bad
+Higher scores are better. X dominates Y in the first order where its quantiles are nowhere lower. It
+does so in the second where its integrated quantiles are nowhere lower: nobody who fears bad
 outcomes would choose Y. The violation ratio [1]_ says how far X is from that:
 
 .. math:: \varepsilon(X, Y) = \int_0^1 (G_Y - G_X)_+^2 \Big/ \int_0^1 (G_Y - G_X)^2,

@@ -1,7 +1,7 @@
 r"""Random draws behind the tests of dominance: bootstrap samples, and swaps of scores.
 
-Samples are sorted once. A bootstrap sample is how often each prompt was drawn: each score, written
-that often, gives its quantiles without another sort, and running sums give the integrated ones.
+Samples are sorted once. A bootstrap sample is how often each prompt was drawn. Each score, written
+that often, gives its quantiles without another sort. Running sums give the integrated ones.
 
 The bootstrap takes the observed scores for all there are. A violation ratio may depend on a few
 prompts in a heavy tail; then the bootstrap is too sure of it. So swaps test exactly whether two
@@ -13,8 +13,8 @@ which
    \; A(t) = \int_{-\infty}^t (F_j - F_i),
 
 is at least as large as observed is a p-value. It holds its level for equal models exactly, for any
-number of prompts and any law. The first is above zero where i dominates j in the first order (it
-is the statistic of Mann and Whitney), the other where i does so in the second.
+number of prompts and any law. The first is above zero where i dominates j in the first order: it is
+the statistic of Mann and Whitney. The other is so in the second.
 
 Each draw has random numbers of its own from SplitMix64 [1]_, so draws depend on the seed alone and
 not on threads. A prompt is drawn by the high half of a 64-bit product, so its probability is off by

@@ -6,12 +6,12 @@ significantly below zero. The absolute one asks whether :math:`\varepsilon_{ij}`
 below a threshold. The wins of each model are counted (Borda), and equal counts are ties.
 
 A p-value is the share of bootstrap samples that contradict the win. By default a win must pass the
-exact test of `swap_p_values` too. On 200 prompts with lognormal scores, at a level of 5 %, the
+exact test of `swap_p_values` too. We drew 200 prompts with lognormal scores, at a level of 5 %. The
 bootstrap alone finds a win between eight equal models in a tenth of all tables.
 
 Algorithm 1 of the paper ([1]_ in `coupled_arena.stats.risk.dominance`) takes a normal law instead.
 It divides the bootstrap's standard deviation, already that of the estimate, by the root of n once
-more, so half of its tests at the boundary reject.
+more. So half of its tests at the boundary reject.
 """
 
 from __future__ import annotations
@@ -50,12 +50,10 @@ class DominancePlan:
         a shift of .1, the power is .94; without pairs it is .08.
     repetitions : int
         Scores of each prompt, which stand next to each other and are drawn together.
-    bootstraps : int
     alpha : float
         Error level after the correction.
     threshold : float
         Violation ratio below which the absolute test speaks of dominance; at most one half.
-    seed : int
 
     Raises
     ------
@@ -123,7 +121,6 @@ class Dominance:
     violation : ndarray of float64, shape (k, k)
         See `violation_ratios`.
     one_vs_all : ndarray of float64, shape (k,)
-    relative, absolute : PairTests
     """
 
     order: Order
@@ -154,8 +151,8 @@ def compare_models(
     Raises
     ------
     ValueError
-        There are fewer than two models, a sample has fewer than two prompts or a score that is not
-        finite, paired samples have different sizes, or the repetitions do not divide a size.
+        There are fewer than two models, or a sample has fewer than two prompts or a score that is
+        not finite. Or paired samples have different sizes, or the repetitions do not divide a size.
     """
     if len(samples) < 2:
         raise ValueError(_("There must be two models at least."))

@@ -43,8 +43,6 @@ class MeanRisk:
 
     Attributes
     ----------
-    mean : float
-    risks : dict of Risk to float
     tail_p : float
         Share of the worst scores in `Risk.TAIL` and `Risk.TAIL_GAP`.
     """

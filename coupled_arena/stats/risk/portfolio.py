@@ -180,8 +180,8 @@ def verdict_scores(
 ) -> FloatArray:
     r"""Return how far each model is ahead of the others, prompt by prompt.
 
-    The score of model i is :math:`\sum_j (X_{ij} - X_{ji})` with X = 1 for a win and -1 for a loss,
-    so a win counts 2, a loss -2; "both good" and "both bad" cancel. A pair with several verdicts on
+    The score of model i is :math:`\sum_j (X_{ij} - X_{ji})` with X = 1 for a win and -1 for a loss.
+    So a win counts 2, a loss -2; "both good" and "both bad" cancel. A pair with several verdicts on
     one prompt, such as one in each order, counts with their mean.
 
     Parameters

@@ -2,9 +2,9 @@ r"""One ranking out of several: the one nearest to all of them.
 
 .. math:: \min_\pi \sum_i w_i\, d(\pi, \pi_i)
 
-over rankings without ties. With Pearson's distance that is a sort, with Spearman's an assignment
-of models to places; with Kendall's it is the Kemeny ranking, by dynamic programming over sets of
-models up to 12 of them and by integer programming beyond. All are exact.
+over rankings without ties. With Pearson's distance that is a sort, with Spearman's an assignment of
+models to places. With Kendall's it is the Kemeny ranking: by dynamic programming over sets of up to
+12 models, by integer programming beyond. All are exact.
 """
 
 from __future__ import annotations

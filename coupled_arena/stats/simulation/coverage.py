@@ -34,11 +34,8 @@ class SimulationPlan:
 
     Attributes
     ----------
-    truth : SimulatedTruth or Campaign
-    repeats : int
     alpha : float
         Error level of the rank-sets, jointly, and of each interval.
-    cutoffs : tuple of Cutoff
     weighting, covariance
         As in `estimate`. The published covariance knows nothing of clusters.
     voters : Voters
@@ -130,7 +127,6 @@ class Simulation:
 
     Attributes
     ----------
-    plan : SimulationPlan
     repeats : int
         Those that were finished.
     rank_sets : tuple of RankSetCoverage
@@ -159,7 +155,6 @@ def simulate(plan: SimulationPlan, track: Track = iter) -> Simulation:
 
     Parameters
     ----------
-    plan : SimulationPlan
     track : callable
         As in `resample`.
 

@@ -49,13 +49,11 @@ class NoisyPlan:
 
     Attributes
     ----------
-    models : int
     sizes : tuple of (int, int)
         Comparisons with a vote and a verdict of each judge, and with verdicts alone; each an
         experiment of its own, on the same truths.
     noise : tuple of float
         That of each judge.
-    repeats : int
     alpha : float
         Error level of the rank-sets.
     persistence : float
@@ -108,7 +106,6 @@ class NoisyQuality:
         human, judge or ppr.
     noise : float or None
         That of the judge.
-    human, judge_only : int
     coverage : float
         Share of repeats where the rank-sets of all models contain the true ranks.
     size : float
@@ -187,7 +184,6 @@ class NoisyJudges:
 
     Attributes
     ----------
-    plan : NoisyPlan
     repeats : int
         Those that were finished.
     qualities : tuple of NoisyQuality

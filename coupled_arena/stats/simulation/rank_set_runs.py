@@ -34,7 +34,6 @@ class RankSetRuns:
 
     Attributes
     ----------
-    ranking : Ranking
     human : int or None
         Comparisons that kept their vote; None where this plays no role.
     low, high : ndarray of int64, shape (alphas, repeats, k)
@@ -159,7 +158,7 @@ def binomial_error(share: float, repeats: int) -> float:
 def rank_biased_overlap(first: FloatArray, second: FloatArray, persistence: float) -> float:
     r"""Return the rank-biased overlap [1]_ of two rankings of the same k items.
 
-    With p the persistence and A_d the share of the best d that the rankings have in common it is
+    p is the persistence, and A_d the share of the best d that the rankings have in common. It is
     cut off after all items, without extrapolation, as the ranking paper has it:
 
     .. math:: (1 - p) \sum_{d=1}^{k} p^{d-1} A_d \le 1 - p^k

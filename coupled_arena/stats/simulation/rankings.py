@@ -15,7 +15,7 @@ from coupled_arena.stats.influence import Influence, PairProducts
 from coupled_arena.stats.ranking.estimates import Estimate
 from coupled_arena.stats.ranking.sparse_pairs import SparsePairs
 from coupled_arena.stats.ranking.strata import PairPrompts
-from coupled_arena.stats.ranking.voters import Kinds, Shares, VoterTable, of_people
+from coupled_arena.stats.ranking.voter_tastes import Kinds, Shares, VoterTable, of_people
 
 SILENT = len(OUTCOMES)
 """The code of a verdict that was not given."""
@@ -27,7 +27,6 @@ class Rankings:
 
     Attributes
     ----------
-    models : tuple of str
     prompt, first, second, vote, verdict : ndarray of int64, shape (n,)
         The cluster; the models shown first and second; codes as in `OUTCOMES`. A verdict may also
         be `SILENT`, where there is a vote.

@@ -45,7 +45,6 @@ class ResamplingPlan:
         Comparisons of each subset.
     human : tuple of int
         How many of them keep their vote; each number is an experiment of its own.
-    repeats : int
     alphas : tuple of float
         Error levels.
     balanced : bool
@@ -53,8 +52,8 @@ class ResamplingPlan:
     weighting, covariance, cutoff
         As in `estimate` and `Separation.rank_sets`. The paper's are count, published and chi2.
     seed : int
-        A repeat depends on the seed, its own number and its number of votes alone: more repeats
-        or other numbers of votes change none of the others.
+        A repeat depends on the seed, its own number and its number of votes alone. More repeats or
+        other numbers of votes change none of the others.
     draws : int
         Draws behind the max-t cut-off. Few by default: its error, .007 of alpha = .05 on one
         repeat at most, averages out over repeats far below their own spread.
@@ -95,8 +94,6 @@ class Resampling:
 
     Attributes
     ----------
-    plan : ResamplingPlan
-    models : tuple of str
     repeats : int
         Those that were finished.
     runs : tuple of RankSetRuns
@@ -135,7 +132,6 @@ def resample(counts: JudgedCounts, plan: ResamplingPlan, track: Track = iter) ->
     ----------
     counts : JudgedCounts
         Only `labelled` matters.
-    plan : ResamplingPlan
     track : callable
         Gets the numbers of the repeats and passes them on, `tqdm` for instance. Where it ends
         early, so does the experiment, with what was finished.

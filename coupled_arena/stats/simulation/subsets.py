@@ -103,7 +103,6 @@ class Subsets:
 
     Attributes
     ----------
-    models : tuple of str
     labelled : ndarray of int64, shape (k, k, 4, codes)
         As in `JudgedCounts` or `SharedComparisons`.
     groups : tuple of ndarray of int64

@@ -1,9 +1,9 @@
 """Simulated truths with a known ranking, and votes and verdicts drawn from them.
 
-Of two models with strengths s and t, the first is preferred with probability
-(1 - ties) / (1 + exp(t - s)), whichever is shown first: the model of Bradley and Terry with ties.
-A `SimulatedTruth` draws votes by one of several designs. In a `Campaign` few people vote often, on
-shared prompts: the strength of a model is shifted for each voter, and for each prompt.
+Of two models with strengths s and t, the first is preferred with probability (1 - ties) / (1 +
+exp(t - s)). It does not matter which is shown first: this is the model of Bradley and Terry with
+ties. A `SimulatedTruth` draws votes by one of several designs. In a `Campaign` few people vote
+often, on shared prompts: the strength of a model is shifted for each voter, and for each prompt.
 
 This module knows nothing of estimates; `coupled_arena.stats.simulation.coverage` compares them
 with the truth.
@@ -51,9 +51,8 @@ class SimulatedTruth:
         Probability that the verdict repeats the vote. Otherwise the judge judges by itself, by
         the same law (in the clustered design, as another voter on the same prompt).
     toward_first, toward_last : float
-        Probability that the verdict, whatever else it would be, goes to the model shown first;
-        then, that it goes to the last one in `strengths` if it takes part.
-    design : Design
+        Probability that the verdict, whatever else it would be, goes to the model shown first.
+        Then, that it goes to the last one in `strengths` if it takes part.
     prompt_effect : float
         Standard deviation, in log-odds, of what a prompt adds to each strength in the clustered
         design and in that of several voters.
@@ -64,7 +63,7 @@ class SimulatedTruth:
         another; not in the clustered designs.
     silent : float
         Probability that the judge says nothing where the last one in `strengths` loses by a vote,
-        whether it is cast or not; not in the clustered designs.
+        whether it is cast or not. Not in the clustered designs.
     alone_shift : float
         What the last one gains in log-odds where nobody votes; likewise.
 
@@ -322,7 +321,6 @@ class Campaign:
     ----------
     strengths : tuple of float
         One for each of the k models, in log-odds.
-    voters : int
     votes : int
         Of all voters together; each vote is on a pair and a prompt by lot.
     taste, prompt_effect : float

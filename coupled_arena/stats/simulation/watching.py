@@ -1,7 +1,7 @@
 """Coverage of rank-sets for a reader who looks at a growing board many times.
 
 Votes come one after the other, and each look ranks all votes so far. The level is broken if a
-rank-set lacks a true position of its model at any look: a reader who stops at the first separation
+rank-set lacks a true position of its model at any look. A reader who stops at the first separation
 would believe a wrong order.
 """
 
@@ -116,7 +116,6 @@ class Watch:
 
     Attributes
     ----------
-    plan : WatchPlan
     repeats : int
         Those that were finished.
     cutoffs : tuple of Watched
@@ -133,7 +132,6 @@ def watch(plan: WatchPlan, track: Track = iter) -> Watch:
 
     Parameters
     ----------
-    plan : WatchPlan
     track : callable
         As in `coupled_arena.stats.simulation.resampling.resample`.
 

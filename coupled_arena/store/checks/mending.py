@@ -24,8 +24,8 @@ class MendedTimes:
     put_right : int
         Times that were milliseconds and the like, taken for seconds.
     replaced : int
-        Times that nothing is known of: they are now that of their battle or vote, else that of
-        the repair; a bound of an exclusion is none.
+        Times that nothing is known of. They are now that of their battle or vote, else that of the
+        repair; a bound of an exclusion is none.
     """
 
     table: str

@@ -60,7 +60,6 @@ class BattleFilter:
         all battles.
     winner : str or None
         The model that the rater prefers.
-    ending : Ending or None
     agreement : Agreement or None
         The judge agrees with people if both or neither prefer `model`. Without a model, they agree
         on the same winner or on none.

@@ -267,9 +267,9 @@ def graded_answers(cursor: Cursor, selection: Selection, metric: str) -> Mapping
     Returns
     -------
     mapping of str to ndarray, shape (n,)
-        ``model``, ``battle_no``, ``prompt_no``, ``right`` (1 for a full score, else 0), and
-        ``called_right``, masked where the judge gave no readable grade; ``probability``, that the
-        judge gives to a right answer, masked where the server gives none.
+        ``model``, ``battle_no``, ``prompt_no``, and ``right``: 1 for a full score, else 0.
+        ``called_right`` is masked where the judge gave no readable grade. ``probability`` is what
+        the judge gives to a right answer, masked where the server gives none.
     """
     values = selection.values | {"judge": selection.judge, "metric": metric}
     return cursor.execute(_ANSWERS + _CHOSEN_ANSWERS, values).fetchnumpy()

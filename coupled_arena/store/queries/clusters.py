@@ -34,9 +34,9 @@ class InfluenceCells:
 
     A model compared with itself adds nothing.
 
-    All arrays have one length. A comparison is of the kind of a row if its columns agree; a
-    column left None does not matter, but without `verdict` each vote counts once, judged or not.
-    With the code of silence among the verdicts it does, too: see `verdict_source`.
+    All arrays have one length. A comparison is of the kind of a row if its columns agree; a column
+    left None does not matter. But without `verdict` each vote counts once, judged or not. With the
+    code of silence among the verdicts it does, too: see `verdict_source`.
 
     Attributes
     ----------
@@ -284,7 +284,6 @@ class VoterCounts:
 
     Parameters
     ----------
-    cells : InfluenceCells
     voters : int
         As `number_voters` has it.
 

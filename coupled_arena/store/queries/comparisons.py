@@ -2,9 +2,9 @@
 
 All functions work on a given cursor; in one transaction they agree.
 
-A comparison is the vote of one voter, or of none, on one pair of a battle's models, with the
-verdict of one judge, or of none, on the same pair. The table `comparisons` follows from battles,
-votes and verdicts: `coupled_arena.store.tables.derived_rows` keeps it in line.
+A comparison is the vote of one voter, or of none, on one pair of a battle's models. With it goes
+the verdict of one judge, or of none, on the same pair. The table `comparisons` follows from
+battles, votes and verdicts: `coupled_arena.store.tables.derived_rows` keeps it in line.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Biases of a judge: order of presentation, length, its own models; and how its verdicts are used.
 
 All functions work on a given cursor. Orders and lengths come from the raw verdicts, one for each
-order in which the judge was asked; the table `comparisons` keeps one outcome a pair.
+order in which the judge was asked. The table `comparisons` keeps one outcome a pair.
 """
 
 from __future__ import annotations

@@ -29,7 +29,6 @@ class StoredColumn:
 
     Attributes
     ----------
-    name, meaning : str
     kind : Kind or None
         What its values are in a file; None where no file has it.
     table, stored : str
@@ -61,7 +60,6 @@ class StoredTable:
 
     Attributes
     ----------
-    name : str
     columns : tuple of StoredColumn
         In the order of the file.
     keys : sequence of str

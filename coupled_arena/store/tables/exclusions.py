@@ -32,12 +32,10 @@ class Exclusion:
 
     Attributes
     ----------
-    id : str
     voter : str or None
         Whose votes; None: anybody's.
     since, until : datetime or None
         When they were cast, `until` not included; None: no bound.
-    decision : Decision
     taken_back : Decision or None
         Set when the votes count again.
     """

@@ -20,7 +20,6 @@ class OriginShare:
     ----------
     origin : str
         What tells it from others until the server stops; no address can be found from it.
-    votes, voters : int
     share : float
         Of all votes with a known origin.
     """

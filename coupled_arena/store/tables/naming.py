@@ -38,9 +38,6 @@ class NamingReply:
 
     Attributes
     ----------
-    battle : str
-    turn, place : int
-    model : str
     found : str
         What stands there.
     votes : int

@@ -23,7 +23,6 @@ class SecondVote:
         Its ranks are by place, as those of the first vote.
     shown : tuple of int
         The places, in the order in which they were shown this time.
-    criteria : tuple of Criterion
     comment : str
         Why they said so, as in a rationale.
     """

@@ -35,8 +35,6 @@ class Backup:
 
     Parameters
     ----------
-    store : Store
-    place : Place
     minutes : float
         Time between two chunks.
 

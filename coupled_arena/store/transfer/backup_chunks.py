@@ -25,7 +25,6 @@ class Keys:
 
     Attributes
     ----------
-    columns : str
     grown : str
         SQL: a number that rises when the row has more to say; then it is sent again.
     """
@@ -136,7 +135,6 @@ def whole_chunks(folder: Path, place: str) -> list[Path]:
 
     Parameters
     ----------
-    folder : Path
     place : str
         What the backup is called.
 

@@ -38,20 +38,18 @@ def export(
 
     Parameters
     ----------
-    store : Store
     out : Path
         Folder; created if missing. Files of the same names are replaced, each at once.
     format : ExportFormat, or its value
-        Times are UTC: ISO 8601 text in jsonl and csv. Lists are JSON in csv, where a text that
-        begins like a formula has an apostrophe before it, which an import takes away. ``arena``
-        are rows as of Chatbot Arena, one for each pair that a current vote compares. All of
-        these can be imported, see `importing.import_files`; ``arena`` alone does not hold
-        everything. ``flat`` and ``flat-csv`` are such pairs as one table for other programs, in
-        Parquet or CSV.
+        Times are UTC: ISO 8601 text in jsonl and csv. Lists are JSON in csv. There a text that
+        begins like a formula has an apostrophe before it, which an import takes away. ``arena`` are
+        rows as of Chatbot Arena, one for each pair that a current vote compares. All of these can
+        be imported, see `importing.import_files`; ``arena`` alone does not hold everything.
+        ``flat`` and ``flat-csv`` are such pairs as one table for other programs, in Parquet or CSV.
     hidden : {"nothing", "rounds", "stored"}
         What to leave out. ``rounds``: battles of the battle tab that nobody has been shown the
-        names of. ``stored``: also all other battles, which anybody may be asked to vote on, and
-        of which one seed can tell another.
+        names of. ``stored``: also all other battles, which anybody may be asked to vote on, and of
+        which one seed can tell another.
 
     Returns
     -------
@@ -95,7 +93,6 @@ def rows_of(table: str, battles: str = "true") -> str:
 
     Parameters
     ----------
-    table : str
     battles : str
         SQL: of which battles.
     """

@@ -139,7 +139,7 @@ def load(
     Parameters
     ----------
     exact : callable
-        Says of the columns of a CSV file whether this program has written it: what is in quotes is
+        Says of the columns of a CSV file whether this program has written it. What is in quotes is
         then a text, if an empty one, and may hold anything.
 
     Its columns: ``line`` counts from 1 (elements of a JSON array or rows of Parquet, which have

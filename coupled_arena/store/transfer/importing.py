@@ -52,7 +52,6 @@ class Imported:
         Battles of earlier imports that lacked texts, and have them now.
     unread_texts : int
         Rows with texts that could not be read; their votes and verdicts count.
-    rejected : tuple of Rejected
     repeated : int
         Rows that repeat another row: same voter, same texts, same choice.
     notes : tuple of str
@@ -104,7 +103,6 @@ def import_files(
 
     Parameters
     ----------
-    store : Store
     paths : sequence of Path
         JSON lines, a JSON array, CSV or Parquet, in one of `vote_formats.FORMATS`.
     judge : str, optional

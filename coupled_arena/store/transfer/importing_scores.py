@@ -211,7 +211,6 @@ class ImportedScores:
         How many were not in the store before.
     metrics : tuple of str
         Metrics that the files have scores by, new or not.
-    rejected : tuple of Rejected
     """
 
     rows: int
@@ -237,9 +236,9 @@ def import_scores(
 ) -> ImportedScores:
     """Write the scores in some files, all of them or, on an error, nothing.
 
-    A row names a ``battle``, and in it a ``model`` or a ``place`` (from 0 on), and a ``turn`` if it
-    is not the first (0). A wide table has a column for each metric; in a long one a row is a
-    ``metric`` and its ``score``, as in an export of scores. A score is a number, True or False.
+    A row names a ``battle``, and in it a ``model`` or a ``place`` (from 0 on). It names a ``turn``
+    if that is not the first (0). A wide table has a column for each metric. In a long one a row is
+    a ``metric`` and its ``score``, as in an export of scores. A score is a number, True or False.
     Importing a file again adds nothing.
 
     Parameters

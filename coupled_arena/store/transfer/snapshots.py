@@ -151,7 +151,6 @@ def open_for_writing(db: Path, *, create: bool = True) -> Store:
 
     Parameters
     ----------
-    db : Path
     create : bool
         Make the database where there is neither it nor a snapshot.
 
@@ -328,7 +327,6 @@ class SnapshotThread:
 
     Parameters
     ----------
-    store : Store
     path : Path
         The newest snapshot.
     seconds : float

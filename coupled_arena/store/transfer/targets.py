@@ -116,8 +116,8 @@ class BackupDataset:
     def send(self, chunk: Path) -> None:
         """See `Place`.
 
-        The hub's own scheduler sends a folder's files as they grow, tells nobody of a failure and
-        forgets at a restart what it has sent; one commit of closed files is whole or not there.
+        The hub's own scheduler sends a folder's files as they grow. It tells nobody of a failure
+        and forgets at a restart what it has sent. One commit of closed files is whole or not there.
         """
         from huggingface_hub import CommitOperationAdd
 

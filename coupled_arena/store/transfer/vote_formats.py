@@ -27,8 +27,8 @@ class Reading:
     raw : str
         SQL: the verdict in the judge's words, as far as they are there.
     beside : str
-        The field with a judge's verdict that stands beside a vote; empty where the reading is of
-        the votes, or of the judge whose file it is.
+        The field with a judge's verdict that stands beside a vote. Empty where the reading is of
+        the votes, or of the judge that the file is from.
     """
 
     first: str
@@ -54,7 +54,6 @@ class VoteFormat:
 
     Attributes
     ----------
-    title : str
     columns : tuple of str
         Fields that tell it from others.
     readings : tuple of Reading

@@ -149,8 +149,8 @@ class Progress:
     yours, identical : int
         This voter's votes, and ties of identical answers that they were not asked about.
     left : int
-        Battles that this voter can still be asked about: not those in which an answer would tell
-        who gave it, as far as has been found out, nor those that have all votes they want.
+        Battles that this voter can still be asked about. Not those in which an answer would tell
+        who gave it, as far as has been found out. Nor those that have all votes they want.
     repeated, due : int
         Battles that this voter has seen twice, and those that are still to come twice, if nothing
         else changes.
@@ -185,7 +185,6 @@ class Backlog:
 
     Parameters
     ----------
-    store : Store
     votes_each : int, optional
         How many votes a battle wants; without it, one of everybody.
     repeat_share : float
@@ -236,7 +235,6 @@ class Backlog:
 
         Parameters
         ----------
-        voter : str
         salt : int
             32 random bits, for the order.
         opened : collection of int
@@ -260,7 +258,6 @@ class Backlog:
 
         Parameters
         ----------
-        voter : str
         salt : int
             32 random bits: which of those that may come does.
         skipped : collection of int

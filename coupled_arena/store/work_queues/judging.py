@@ -21,7 +21,6 @@ class MatchupSelection:
 
     Attributes
     ----------
-    judge : str
     swap : Swap
         In which order it is asked.
     revealed : bool

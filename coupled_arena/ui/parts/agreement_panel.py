@@ -6,7 +6,7 @@ from typing import Any
 
 import gradio as gr
 
-from coupled_arena.analysis.voters import read_agreement
+from coupled_arena.analysis.agreement import read_agreement
 from coupled_arena.core.language import _
 from coupled_arena.store.database import Store
 from coupled_arena.ui.parts.events import FREE, user_errors

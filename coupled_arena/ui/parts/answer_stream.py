@@ -1,7 +1,7 @@
 """Growing answers on a stream of their own: server-sent events beside Gradio's.
 
 Gradio opens a round, tells how it ended and takes the vote. What comes in between would pass, ten
-times a second for each visitor, through all that Gradio does for an event; here it costs one small
+times a second for each visitor, through all that Gradio does for an event. Here it costs one small
 message. A message has what all answers have gained, to the same number of tokens, and nothing else.
 """
 

@@ -39,7 +39,6 @@ def figure_panel(prefix: str, figure: Figure, *, first: bool = False) -> gr.Plot
     ----------
     prefix : str
         The figure's id is this, a hyphen, and its name.
-    figure : Figure
     first : bool
         Whether a tab opens with it, so that its place is kept until it is drawn.
     """
@@ -73,7 +72,6 @@ def drawn(figure: go.Figure, leads: Leads | None = None) -> PlotData:
 
     Parameters
     ----------
-    figure : Figure
     leads : sequence of str, or of sequences of str or None, optional
         Where a click leads: an address for each row, or for each cell by row and column.
     """

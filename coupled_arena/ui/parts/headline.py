@@ -103,8 +103,8 @@ def progress_handler(
 ) -> Callable[[Updates], Iterator[Updates]]:
     """Return a handler that does the same for what somebody asks for, which may be refused.
 
-    Its inputs have the place of the sentence: after a refusal the one before stands there again,
-    as what it speaks of is still on show.
+    Its inputs have the place of the sentence. After a refusal the one before stands there again, as
+    what it speaks of is still on show.
     """
 
     def handle(values: Updates) -> Iterator[Updates]:

@@ -89,13 +89,9 @@ class _Made(NamedTuple):
 class Identity:
     """Middleware that has the page speak of itself, where Gradio's speaks of Gradio.
 
-    Gradio makes the page, and its settings, anew for each request: a tenth of a second of a
+    Gradio makes the page, and its settings, anew for each request. That is a tenth of a second of a
     processor, in any of forty threads, while the event loop waits for all of them. Here an address
     has them made once, and one is made at a time.
-
-    Parameters
-    ----------
-    app : ASGI application
     """
 
     def __init__(self, app: ASGIApp) -> None:

@@ -27,7 +27,6 @@ class Notice:
     ----------
     words_of : callable
         Returns what is amiss, empty while all is well.
-    elem_id : str
     seconds : float
         Between looks.
     """

@@ -50,7 +50,7 @@ LONG = 2_000  # characters; fewer are read as ids in some milliseconds
 class Reader:
     """Does work on long questions one after the other, in a thread.
 
-    One thread, so that of two equal questions the second finds the round of the first, and long
+    One thread, so that of two equal questions the second finds the round of the first. Long
     questions in any number leave processors to everybody else.
     """
 

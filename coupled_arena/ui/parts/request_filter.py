@@ -57,12 +57,11 @@ class RequestFilter:
 
     Gradio answers many more: descriptions of itself, tools for its developers, calls by name, which
     nothing here needs. Others are told in one line that there is nothing, or what is wrong. And it
-    copies whatever file of the host an event names to where anybody can read it: of a page that is
+    copies any file of the host that an event names to where anybody can read it. Of a page that is
     mounted it does not ask whether that file was uploaded.
 
     Parameters
     ----------
-    app : ASGI application
     events : collection of int
         The numbers of the events that the server has something to do for.
     direct : collection of int
@@ -256,7 +255,6 @@ class ContentPolicy:
 
     Parameters
     ----------
-    app : ASGI application
     frames : sequence of str
         Sites that may show the page in a frame, beside this one.
     """

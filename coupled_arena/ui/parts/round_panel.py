@@ -74,7 +74,6 @@ def show(
 
     Parameters
     ----------
-    view : RoundView
     store : Store, optional
         Where it is looked up, once the names are known, how people voted on these models.
     events : str, optional

@@ -60,11 +60,8 @@ class SignIn:
 
     Parameters
     ----------
-    app : ASGIApp
-    members : Members
     limits : Limits
         How many wrong passwords are read.
-    annotators : Annotators
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """Who is asking: somebody who has signed in; else a cookie that page scripts cannot read.
 
 Gradio's session hash is chosen by the client and travels in query strings, so it proves nothing.
-The cookie, random or that of a link of one's own, is what a round belongs to; its hash is the
+The cookie, random or that of a link of one's own, is what a round belongs to. Its hash is the
 voter's name in the store. Whoever came by a link or has signed in is known by the pseudonym that
 goes with it, on any device.
 """
@@ -116,7 +116,6 @@ class VisitorCookie:
 
     Parameters
     ----------
-    app : ASGIApp
     arrives : callable, optional
         Called with the name of a known visitor who asks for the page: once more, then.
     annotators : Annotators, optional

@@ -41,8 +41,6 @@ class BattleTab:
 
     Parameters
     ----------
-    arena : Arena
-    library : Library
     size : int
         How many models answer unless the visitor chooses otherwise.
     redecoder : Redecoder or None

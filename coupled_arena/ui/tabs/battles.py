@@ -60,7 +60,6 @@ class BattlesTab:
 
     Parameters
     ----------
-    store : Store
     hidden : {"nothing", "rounds", "stored"}
         What is not shown, as in the Data tab.
     redecoder : Redecoder or None

@@ -58,8 +58,6 @@ class CompareTab:
     Parameters
     ----------
     models : mapping of str to LanguageModel
-    worker : Worker
-    sampling : Sampling
     redecoder : Redecoder or None
         Makes the draw again at which answers parted.
     judge : JudgeOnRequest, optional

@@ -50,7 +50,6 @@ class DataTab:
 
     Parameters
     ----------
-    store : Store
     hidden : str
         What the files leave out: see `export`.
     """

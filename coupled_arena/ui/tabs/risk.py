@@ -49,7 +49,7 @@ from coupled_arena.ui.parts.uploads import read_once
 from coupled_arena.views.addresses import model_address, replies_address
 from coupled_arena.views.figures import registry
 from coupled_arena.views.figures.drawing import risk_drawings
-from coupled_arena.views.tables.risk import risk_models, with_battles
+from coupled_arena.views.tables.risk import RiskModel, risk_models, with_battles
 from coupled_arena.views.words.methods import RISK as RISK_METHOD
 from coupled_arena.views.words.risk import risk_details, risk_verdict
 
@@ -326,13 +326,13 @@ class BattlesBehind:
     counts: dict[str, int]
     mode: Mode | None
 
-    def address(self, row: dict[str, Any], column: str) -> str | None:
+    def address(self, row: RiskModel, column: str) -> str | None:
         """Return where a cell of `tables.risk.with_battles` leads."""
-        if not self.counts.get(row["model"]):
+        if not self.counts.get(row.model):
             return None
         to = {
-            "model": model_address(row["model"]),
-            "battles": replies_address(row["model"], self.mode),
+            "model": model_address(row.model),
+            "battles": replies_address(row.model, self.mode),
         }
         return to.get(column)
 

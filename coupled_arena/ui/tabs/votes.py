@@ -9,7 +9,7 @@ from typing import Any
 import duckdb
 import gradio as gr
 
-from coupled_arena.analysis.voters import read_voters
+from coupled_arena.analysis.voter_report import read_voters
 from coupled_arena.battles.members import Member
 from coupled_arena.core.language import N_, _
 from coupled_arena.core.records import new_id
@@ -28,7 +28,7 @@ from coupled_arena.ui.parts.events import FREE, user_errors
 from coupled_arena.ui.parts.headline import headline
 from coupled_arena.ui.parts.visitor import member_of
 from coupled_arena.views.markup import joined, paragraph
-from coupled_arena.views.tables.voters import (
+from coupled_arena.views.tables.votes import (
     bursts_table,
     exclusions_table,
     origins_table,

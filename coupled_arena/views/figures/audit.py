@@ -24,6 +24,7 @@ from coupled_arena.views.figures.rows import (
     row_figure,
 )
 from coupled_arena.views.figures.theme import head_of, key, theme_for
+from coupled_arena.views.levels import interval_at
 from coupled_arena.views.tables.audit import audit_models
 from coupled_arena.views.words.audit_texts import by_truth
 
@@ -51,7 +52,7 @@ def bias_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
         registry.BIAS,
         lines=(
             *audit_caption(audit),
-            key((_DOT, theme.accent, _("bias")), (_BAR, theme.pale, _level(audit))),
+            key((_DOT, theme.accent, _("bias")), (_BAR, theme.pale, interval_at(audit.alpha))),
         ),
         numbers=audit_models(audit).only(
             "model", "judge_bias", "bias_low", "bias_high", "b", "judge_score", "n"
@@ -96,7 +97,8 @@ def efficiency_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
                 (_DOT, theme.accent, _("at most")),
             ),
             key(
-                (_BAR, theme.pale, _level(audit)), (_LINE, theme.text, _("ceiling at the frontier"))
+                (_BAR, theme.pale, interval_at(audit.alpha)),
+                (_LINE, theme.text, _("ceiling at the frontier")),
             ),
         ),
         numbers=audit_models(audit).only(
@@ -251,7 +253,3 @@ def _rule(at: float, audit: Audit, colour: str) -> dict[str, Any]:
 
 def _of(value: float | None, otherwise: float = 0.0) -> float:
     return otherwise if value is None else value
-
-
-def _level(audit: Audit) -> str:
-    return _("{level} interval").format(level=f"{100 * (1 - audit.alpha):.4g}%")

@@ -94,7 +94,7 @@ def board_method(board: Leaderboard) -> tuple[str, ...]:
             _(COVARIANCES[covariance]),
             _(CUTOFFS[board.cutoff]),
             *([_("marginal rank-sets")] if board.scope is Scope.MARGINAL else []),
-            _(TIES[board.estimates.method.ties]),
+            _(TIES[board.estimates.method.tie_score]),
             *([_("for exactly these voters")] if board.voters is Voters.THESE else []),
         ]
     )

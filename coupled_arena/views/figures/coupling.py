@@ -27,6 +27,7 @@ from coupled_arena.views.figures.theme import (
     shortened,
     theme_for,
 )
+from coupled_arena.views.levels import level
 from coupled_arena.views.tables.coupling import coupling_pairs, curve_table, prompt_table
 
 _SQUARE, _BAR = "\N{BLACK SQUARE}", "\N{BLACK RECTANGLE}"
@@ -57,9 +58,7 @@ def savings_figure(result: Coupling, *, dark: bool = False) -> go.Figure:
         registry.SAVINGS,
         lines=(
             *_caption(result.scores),
-            _("In percent; bold: the {level} interval misses 0").format(
-                level=f"{100 * (1 - result.alpha):.4g}%"
-            ),
+            _("In percent; bold: the {level} interval misses 0").format(level=level(result.alpha)),
             key(
                 (_SQUARE, theme.ahead, _("saves samples")),
                 (_SQUARE, theme.behind, _("costs samples")),

@@ -144,7 +144,7 @@ def write_figures(result: Resampling, folder: Path) -> list[Path]:
         The folder cannot be written to.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    drawn = {folder / each.slug: draw() for each, draw in resampling_drawings(result).items()}
+    drawn = {folder / each.file: draw() for each, draw in resampling_drawings(result).items()}
     for figure in drawn.values():
         figure.update_layout(paper_bgcolor="white")
     return write_pictures(drawn, (PAGE, "svg"))

@@ -29,6 +29,7 @@ from coupled_arena.views.figures.rows import (
     row_figure,
 )
 from coupled_arena.views.figures.theme import Theme, head_of, key, theme_for
+from coupled_arena.views.levels import interval_at, level
 from coupled_arena.views.tables.leaderboard import (
     head_to_head,
     mode_models,
@@ -39,7 +40,7 @@ from coupled_arena.views.tables.leaderboard import (
 )
 from coupled_arena.views.tables.style import TRAITS, style_effects
 from coupled_arena.views.tables.table import Table
-from coupled_arena.views.words.names import level, verdicts_counted, votes_counted, without_both
+from coupled_arena.views.words.names import verdicts_counted, votes_counted, without_both
 
 _DOT, _BAR = "\N{BLACK CIRCLE}", "\N{BLACK RECTANGLE}"
 _SQUARE = "\N{BLACK SQUARE}"
@@ -63,7 +64,7 @@ def win_rate_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
             *_size_words(board),
             key(
                 (_DOT, theme.accent, _("win rate")),
-                (_BAR, theme.pale, _("{level} interval").format(level=level(board.alpha))),
+                (_BAR, theme.pale, interval_at(board.alpha)),
             ),
         ),
         numbers=_placed(board).only(
@@ -201,7 +202,7 @@ def pair_heatmap(board: Leaderboard, *, dark: bool = False) -> go.Figure:
     """
     theme = theme_for(dark)
     models = [standing.model for standing in board.standings]
-    pairs, ties = board.head_to_head, board.estimates.method.ties
+    pairs, ties = board.head_to_head, board.estimates.method.tie_score
     cells = {
         "z": [[pair.win_rate(TieScore.HALF) for pair in row] for row in pairs],
         "text": [[_cell_text(pair, ties, len(models)) for pair in row] for row in pairs],
@@ -292,7 +293,7 @@ def style_figure(board: StyleBoard, *, dark: bool = False) -> go.Figure:
         "hoverinfo": "skip",
     }
     counted = verdicts_counted if board.estimates.by_judge else votes_counted
-    interval = _("{level} interval").format(level=level(board.alpha))
+    interval = interval_at(board.alpha)
     head = head_of(
         registry.STYLE_EFFECTS,
         lines=(

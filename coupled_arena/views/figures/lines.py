@@ -28,7 +28,6 @@ def line_names(
 
     Parameters
     ----------
-    lines : sequence of NamedLine
     ends : tuple of float
         Lowest and highest value that is drawn.
     height : int
@@ -106,13 +105,7 @@ _AXIS = 62  # of them below the plot
 
 @dataclass(frozen=True)
 class Line:
-    """A line through some points.
-
-    Attributes
-    ----------
-    name : str
-    x, y : sequence of float
-    """
+    """A line through some points."""
 
     name: str
     x: Sequence[float]
@@ -125,7 +118,6 @@ class Axes:
 
     Attributes
     ----------
-    x, y : str
     logarithmic : bool
         Of x, which then has ticks where there are points.
     share_x, share_y : bool

@@ -48,7 +48,6 @@ class Shown:
 
     Attributes
     ----------
-    name, colour : str
     opacity : float
         Of what is filled with its colour.
     dash : str
@@ -67,8 +66,6 @@ class Ranked(Shown):
 
     Attributes
     ----------
-    result : Resampling
-    ranking : Ranking
     votes : int
         How many of the comparisons keep theirs, where that plays a role.
     """

@@ -42,8 +42,6 @@ class ReportSettings:
 
     Attributes
     ----------
-    judge, metric : str or None
-    models : tuple of str or None
     mode : Mode or None
         Which battles the leaderboards and audits count; savings always compare both modes.
     alpha : float
@@ -70,16 +68,12 @@ class MetricReport:
 
     Attributes
     ----------
-    metric : str
-    accuracies : tuple of Accuracy
     savings : Coupling or None
         None where the protocols cannot be compared, for the reason `why_not`.
     curves : ErrorCurves or None
         Of the same pairs.
-    why_not : str
     risk : RiskReport or None
         None where models cannot be ranked by risk, for the reason `unranked`.
-    unranked : str
     """
 
     metric: str
@@ -101,16 +95,12 @@ class Report:
         Name of the database file, without its folder.
     made : datetime
         When, in UTC.
-    wanted : ReportSettings
-    schema : int
-    inventory : Inventory
     fingerprint : str
         SHA-256 of all that the store holds.
     boards : tuple of Leaderboard
         By people, then for each judge prediction-powered and by itself.
     modes : Leaderboard or None
         A board whose estimates compares coupled with independent battles.
-    metrics : tuple of MetricReport
     audits, gradings : tuple of Audit
         Judges against people's votes, and against benchmarks.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from coupled_arena.analysis.voters import AnnotatorAgreement
+from coupled_arena.analysis.agreement import AnnotatorAgreement
 from coupled_arena.core.language import N_
 from coupled_arena.views.tables.table import LEVEL, Column, Table, span, table_of
 from coupled_arena.views.words.agreement import agreement_warnings, agreement_words

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import asdict
+from collections.abc import Iterator
+from dataclasses import asdict, replace
 from itertools import pairwise
 from operator import attrgetter
 from typing import Any
@@ -21,17 +21,12 @@ from coupled_arena.views.tables.style import (
     judge_style_text,
     judge_style_traits,
 )
-from coupled_arena.views.tables.table import LEVEL, Column, Table, span, table_of
+from coupled_arena.views.tables.table import Column, Table, bounds, table_of
 from coupled_arena.views.words.audit import audit_warnings, audit_words
 from coupled_arena.views.words.plan import plan_words
 
 _RHO_SQUARED = "\N{GREEK SMALL LETTER RHO}\N{SUPERSCRIPT TWO}"
 _LAMBDA = "\N{GREEK SMALL LETTER LAMDA}"
-
-
-def _span(name: str, form: str) -> Callable[[Any], str]:
-    low, high = attrgetter(f"{name}_low"), attrgetter(f"{name}_high")
-    return lambda row: span(low(row), high(row), form)
 
 
 _COUNTS: tuple[Column[ModelAudit], ...] = (
@@ -68,19 +63,10 @@ _WORTHS: tuple[Column[ModelAudit], ...] = (
         text=".2f",
         strong=True,
     ),
-    Column(
-        "tau_max_low",
-        float,
-        "Lower bound of tau_max",
-        heading=LEVEL,
-        text=_span("tau_max", ".2f"),
-        by="tau_max",
-    ),
-    Column("tau_max_high", float, "Upper bound of tau_max"),
+    *bounds("tau_max_", "tau_max", ".2f", "tau_max"),
     Column("at_frontier", bool, "One half <= agreement <= b, so that tau_max cannot exceed two"),
     Column("powered", float, "b corrected by the verdicts alone", text=".1%"),
-    Column("powered_low", float, "Lower bound of powered"),
-    Column("powered_high", float, "Upper bound of powered"),
+    *bounds("powered_", "powered"),
     Column(
         "lambda",
         float,
@@ -95,8 +81,7 @@ AUDIT_MODELS: tuple[Column[ModelAudit], ...] = (
     Column("model", str, "Name of the model", heading=N_("Model")),
     *_COUNTS,
     Column("b", float, "How often people prefer the model", heading=N_("b"), text=".1%"),
-    Column("b_low", float, "Lower bound of b", heading=LEVEL, text=_span("b", ".1%"), by="b"),
-    Column("b_high", float, "Upper bound of b"),
+    *bounds("b_", "b", ".1%", "b"),
     Column("p", float, "Judge agrees where people prefer the model", heading=N_("p"), text=".1%"),
     Column("q", float, "Judge agrees where they do not", heading=N_("q"), text=".1%"),
     Column("judge_score", float, "How often the judge prefers the model"),
@@ -116,15 +101,7 @@ AUDIT_MODELS: tuple[Column[ModelAudit], ...] = (
         text="+.1%",
         strong=True,
     ),
-    Column(
-        "bias_low",
-        float,
-        "Lower bound of the bias",
-        heading=LEVEL,
-        text=_span("bias", "+.1%"),
-        by="judge_bias",
-    ),
-    Column("bias_high", float, "Upper bound of the bias"),
+    *bounds("bias_", "the bias", "+.1%", "judge_bias"),
     Column(
         "bias_possible",
         float,
@@ -157,15 +134,7 @@ DIFFERENCES: tuple[Column[Difference], ...] = (
         heading=N_("People"),
         text="+.1%",
     ),
-    Column(
-        "human_low",
-        float,
-        "Lower bound of human",
-        heading=LEVEL,
-        text=_span("human", "+.1%"),
-        by="human",
-    ),
-    Column("human_high", float, "Upper bound of human"),
+    *bounds("human_", "human", "+.1%", "human"),
     Column(
         "powered",
         float,
@@ -173,15 +142,7 @@ DIFFERENCES: tuple[Column[Difference], ...] = (
         heading=N_("With the judge"),
         text="+.1%",
     ),
-    Column(
-        "powered_low",
-        float,
-        "Lower bound of powered",
-        heading=LEVEL,
-        text=_span("powered", "+.1%"),
-        by="powered",
-    ),
-    Column("powered_high", float, "Upper bound of powered"),
+    *bounds("powered_", "powered", "+.1%", "powered"),
     Column(
         "lambda",
         float,
@@ -205,24 +166,39 @@ def audit_differences(audit: Audit, *, neighbours: bool = False) -> Table[Differ
     return table_of(DIFFERENCES, rows, alpha=audit.alpha)
 
 
-PLAN: tuple[Column[dict[str, Any]], ...] = (
+def _of(part: str, *columns: Column[VotePlan]) -> Iterator[Column[VotePlan]]:
+    """Yield columns that are read from a part of a plan."""
+    for column in columns:
+        yield replace(column, value=attrgetter(f"{part}.{column.name}"))
+
+
+PLAN: tuple[Column[VotePlan], ...] = (
     Column("judge", str, "Name of the judge"),
-    Column("model", str, "Whose win rate"),
-    Column("other", str, "Model to separate it from"),
-    Column("width", float, "Of the interval, from end to end"),
-    Column("power", float, "Probability that the leaderboard separates the two"),
+    *_of(
+        "question",
+        Column("model", str, "Model of the win rate"),
+        Column("other", str, "Model to separate it from"),
+        Column("width", float, "Of the interval, from end to end"),
+        Column("power", float, "Probability that the leaderboard separates the two"),
+    ),
     Column("lead", float, "Difference of win rates that was planned for"),
-    Column("alpha", float, "Error level"),
-    Column("verdicts_per_vote", float, "Verdicts on other comparisons for each vote"),
-    Column("price", float, "Of one verdict"),
+    *_of("question", Column("alpha", float, "Error level")),
+    *_of(
+        "needs",
+        Column("verdicts_per_vote", float, "Verdicts on other comparisons for each vote"),
+    ),
+    *_of("question", Column("price", float, "Of one verdict")),
     Column("critical_value", float, "Cut-off, in standard deviations"),
     Column("cutoff", str, "How it allows for comparing all models at once"),
     Column("board_models", int, "Models that the leaderboard compares at once"),
-    Column("votes_alone", int, "Votes needed without the judge, those there are included"),
-    Column("votes", int, "Votes needed with the judge, each with a verdict"),
-    Column("verdicts", int, "Verdicts needed, on those comparisons and others"),
-    Column("tau", float, "Votes that one vote is then worth"),
-    Column("tau_max", float, "The same with unlimited verdicts"),
+    *_of(
+        "needs",
+        Column("votes_alone", int, "Votes needed without the judge, those there are included"),
+        Column("votes", int, "Votes needed with the judge, each with a verdict"),
+        Column("verdicts", int, "Verdicts needed, on those comparisons and others"),
+        Column("tau", float, "Votes that one vote is then worth"),
+        Column("tau_max", float, "The same with unlimited verdicts"),
+    ),
     Column("votes_there", int, "Votes there are"),
     Column("verdicts_there", int, "Verdicts there are"),
     Column("votes_to_cast_alone", int, "Votes still needed without the judge"),
@@ -239,11 +215,9 @@ PLAN: tuple[Column[dict[str, Any]], ...] = (
 )
 
 
-def plan_table(plan: VotePlan) -> Table[dict[str, Any]]:
+def plan_table(plan: VotePlan) -> Table[VotePlan]:
     """Return a plan as a table of one row."""
-    known = {**asdict(plan.question), **asdict(plan.needs)}
-    own = {name: getattr(plan, name) for name in (c.name for c in PLAN) if hasattr(plan, name)}
-    return Table(PLAN, ({**known, **own},))
+    return Table(PLAN, (plan,))
 
 
 def plan_answer(plan: VotePlan) -> dict[str, Any]:
@@ -333,7 +307,7 @@ AUDIT_SOFT: tuple[Column[ProbabilityMean], ...] = (
         "rho_squared",
         float,
         "Share of the variance of the truth that probabilities explain",
-        heading="\N{GREEK SMALL LETTER RHO}\N{SUPERSCRIPT TWO}",
+        heading=_RHO_SQUARED,
         text=".3f",
     ),
     Column(
@@ -350,23 +324,15 @@ AUDIT_SOFT: tuple[Column[ProbabilityMean], ...] = (
         heading=N_("At most"),
         text=".2f",
     ),
-    Column(
-        "tau_max_low",
-        float,
-        "Lower bound of tau_max",
-        heading=LEVEL,
-        text=lambda row: span(row.tau_max_low, row.tau_max_high, ".2f"),
-    ),
-    Column("tau_max_high", float, "Upper bound of tau_max"),
+    *bounds("tau_max_", "tau_max", ".2f"),
     Column("powered", float, "b corrected by the probabilities alone", text=".1%"),
-    Column("powered_low", float, "Lower bound of powered"),
-    Column("powered_high", float, "Upper bound of powered"),
+    *bounds("powered_", "powered"),
     Column(
         "lambda",
         float,
         "Weight of the probabilities there are: 0 ignores the judge",
         attrgetter("power_tuning"),
-        "\N{GREEK SMALL LETTER LAMDA}",
+        _LAMBDA,
         ".2f",
     ),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from coupled_arena.analysis.coupling.savings import Coupling, Sweep, SweptPair, prompts_needed
@@ -11,10 +12,9 @@ from coupled_arena.core.records import Drawn, Mode
 from coupled_arena.stats.coupling.error_curves import ErrorCurves
 from coupled_arena.stats.coupling.score_tables import PairSavings
 from coupled_arena.views.addresses import COUNTED
-from coupled_arena.views.tables.table import BETWEEN, LEVEL, Column, Table, span, table_of
+from coupled_arena.views.tables.table import BETWEEN, Column, Table, bounds, table_of
 from coupled_arena.views.words.coupling import coupling_warnings
 
-_Row = dict[str, Any]
 # In the order of an array's axis.
 _PROTOCOLS = {"coupled": N_("Prompts, coupled"), "independent": N_("Prompts, independent")}
 _BATTLES = {Mode.COUPLED: N_("Battles,\ncoupled"), Mode.INDEPENDENT: N_("Battles,\nindependent")}
@@ -79,15 +79,7 @@ _SAVINGS: tuple[Column[PairSavings], ...] = (
         text=".1%",
         strong=True,
     ),
-    Column(
-        "savings_low",
-        float,
-        "Lower bound of the savings",
-        heading=LEVEL,
-        text=lambda row: span(row.savings_low, row.savings_high, ".1%"),
-        by="savings",
-    ),
-    Column("savings_high", float, "Upper bound of the savings"),
+    *bounds("savings_", "the savings", ".1%", "savings"),
     Column("savings_within", float, "Savings for a fixed set of prompts"),
 )
 PAIRS: tuple[Column[PairSavings], ...] = (
@@ -195,7 +187,17 @@ def with_battles(
     )
 
 
-PROMPTS: tuple[Column[_Row], ...] = (
+@dataclass(frozen=True)
+class PromptVariances:
+    """Variances of a pair's score difference on one prompt."""
+
+    prompt: int
+    variance_coupled: float
+    variance_independent: float
+    covariance: float
+
+
+PROMPTS: tuple[Column[PromptVariances], ...] = (
     Column("prompt", int, "Its place among the prompts, from 0"),
     Column("variance_coupled", float, "Of the score difference under coupling"),
     Column("variance_independent", float, "Of the score difference, independent"),
@@ -203,18 +205,26 @@ PROMPTS: tuple[Column[_Row], ...] = (
 )
 
 
-def prompt_table(pair: PairSavings) -> Table[_Row]:
+def prompt_table(pair: PairSavings) -> Table[PromptVariances]:
     """Return a row for each prompt of a pair."""
     columns = (pair.variances_coupled, pair.variances_independent, pair.covariances)
-    names = [column.name for column in PROMPTS]
-    rows = (
-        dict(zip(names, (place, *values), strict=True))
-        for place, values in enumerate(zip(*columns, strict=True))
-    )
+    rows = (PromptVariances(at, *values) for at, values in enumerate(zip(*columns, strict=True)))
     return table_of(PROMPTS, rows)
 
 
-CURVES: tuple[Column[_Row], ...] = (
+@dataclass(frozen=True)
+class ErrorsOfSize:
+    """Errors of a pair's score difference, by so many samples under one protocol."""
+
+    samples: int
+    protocol: str
+    mean: float
+    standard_error: float
+    low: float
+    high: float
+
+
+CURVES: tuple[Column[ErrorsOfSize], ...] = (
     Column("samples", int, "Answers of each model that are drawn"),
     Column("protocol", str, "coupled or independent"),
     Column("mean", float, "Mean absolute error of the score difference over the sub-samplings"),
@@ -224,20 +234,11 @@ CURVES: tuple[Column[_Row], ...] = (
 )
 
 
-def curve_table(curves: ErrorCurves, pair_index: int) -> Table[_Row]:
+def curve_table(curves: ErrorCurves, pair_index: int) -> Table[ErrorsOfSize]:
     """Return the errors of one pair by number of samples."""
-    arrays = {
-        "mean": curves.mean,
-        "standard_error": curves.mean_error,
-        "low": curves.low,
-        "high": curves.high,
-    }
+    arrays = curves.mean, curves.mean_error, curves.low, curves.high
     rows = (
-        {
-            "samples": size,
-            "protocol": protocol,
-            **{name: values[at, pair_index, i] for name, values in arrays.items()},
-        }
+        ErrorsOfSize(size, protocol, *(values[at, pair_index, i] for values in arrays))
         for at, protocol in enumerate(_PROTOCOLS)
         for i, size in enumerate(curves.sizes)
     )

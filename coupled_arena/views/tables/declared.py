@@ -20,7 +20,7 @@ from coupled_arena.views.tables import (
     risk,
     stored,
     style,
-    voters,
+    votes,
 )
 from coupled_arena.views.tables.table import Column
 
@@ -33,20 +33,22 @@ class Declared:
 
     Attributes
     ----------
-    columns : tuple of Column
     at : str or None
-        Where its rows are in the command's JSON, key by key; empty where the answer itself is its
-        only row, None where they are not there.
+        Where its rows are in the command's JSON, key by key. It is empty where the answer itself is
+        its only row, and None where they are not there.
+    framed : bool
+        Whether a result of the Python API has it by its name; of others figures have the numbers.
     """
 
     columns: tuple[Column[Any], ...]
     at: str | None = None
+    framed: bool = True
 
 
 TABLES: Mapping[str, Mapping[str, Declared]] = {
     "leaderboard": {
         "models": Declared(leaderboard.STANDINGS, "models"),
-        "rank_set_sizes": Declared(leaderboard.RANK_SET_SIZES),
+        "rank_set_sizes": Declared(leaderboard.RANK_SET_SIZES, framed=False),
         "pairs": Declared(leaderboard.HEAD_TO_HEAD),
         "bradley_terry": Declared(leaderboard.BRADLEY_TERRY, "bradley_terry.models"),
         "style": Declared(style.STYLE_MODELS, "style.models"),
@@ -65,16 +67,16 @@ TABLES: Mapping[str, Mapping[str, Declared]] = {
     "agreement": {"agreement": Declared(agreement.AGREEMENT, "")},
     "coupling": {
         "pairs": Declared(coupling.PAIRS, "pairs"),
-        "prompts": Declared(coupling.PROMPTS),
-        "curves": Declared(coupling.CURVES),
-        "samplings": Declared(coupling.SWEEP, "pairs"),
+        "prompts": Declared(coupling.PROMPTS, framed=False),
+        "curves": Declared(coupling.CURVES, framed=False),
+        "samplings": Declared(coupling.SWEEP, "pairs", framed=False),
     },
     "risk": {
         "models": Declared(risk.MODELS, "table"),
         "first_order": Declared(risk.PAIRS),
         "second_order": Declared(risk.PAIRS),
         "mean_risk": Declared(risk.MEAN_RISKS),
-        "curves": Declared(risk.CURVES),
+        "curves": Declared(risk.CURVES, framed=False),
     },
     "resample": {
         "rankings": Declared(experiments.RANKINGS, "rankings"),
@@ -87,14 +89,14 @@ TABLES: Mapping[str, Mapping[str, Declared]] = {
         "noisy": Declared(experiments.NOISY, "noisy"),
     },
     "voters": {
-        "voters": Declared(voters.VOTERS, "voters"),
-        "origins": Declared(voters.ORIGINS, "origins"),
-        "bursts": Declared(voters.BURSTS, "bursts"),
-        "told": Declared(voters.TOLD, "told.models"),
+        "voters": Declared(votes.VOTERS, "voters"),
+        "origins": Declared(votes.ORIGINS, "origins"),
+        "bursts": Declared(votes.BURSTS, "bursts"),
+        "told": Declared(votes.TOLD, "told.models"),
     },
     "battles": {"rows": Declared(stored.FOUND_BATTLES, "rows")},
-    "exclusions": {"exclusions": Declared(voters.EXCLUSIONS, "exclusions")},
-    "names": {"answers": Declared(voters.NAMES, "answers")},
+    "exclusions": {"exclusions": Declared(votes.EXCLUSIONS, "exclusions")},
+    "names": {"answers": Declared(votes.NAMES, "answers")},
     "doctor": {"checks": Declared(stored.FINDINGS, "checks")},
     "explain": {"options": Declared(first_divergence.FIRST_DIVERGENCE, "options")},
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from coupled_arena.core.language import N_
@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from coupled_arena.stats.simulation.rank_set_runs import RankSetQuality
     from coupled_arena.stats.simulation.resampling import Resampling, ResamplingPlan
     from coupled_arena.stats.simulation.watching import Watch, Watched
-
-
-_Row = dict[str, Any]
 
 
 def _plus_minus(name: str) -> Any:
@@ -56,7 +53,20 @@ def rankings(result: Resampling) -> Table[RankSetQuality]:
     return table_of(RANKINGS, result.qualities)
 
 
-RANK_SETS: tuple[Column[_Row], ...] = (
+@dataclass(frozen=True)
+class RankSetShare:
+    """How often a model got one rank-set, from one ranking."""
+
+    ranking: str
+    human: int
+    alpha: float
+    model: str
+    low: int
+    high: int
+    probability: float
+
+
+RANK_SETS: tuple[Column[RankSetShare], ...] = (
     Column("ranking", str, "baseline, judge, human or ppr", heading=N_("Ranking")),
     Column("human", int, "Comparisons that kept their vote", heading=N_("Votes")),
     Column("alpha", float, "Error level", heading=N_("Alpha"), text="g"),
@@ -67,18 +77,10 @@ RANK_SETS: tuple[Column[_Row], ...] = (
 )
 
 
-def rank_sets(result: Resampling) -> Table[_Row]:
+def rank_sets(result: Resampling) -> Table[RankSetShare]:
     """Return how often each model got each rank-set."""
     rows = (
-        {
-            "ranking": run.ranking,
-            "human": run.human,
-            "alpha": alpha,
-            "model": model,
-            "low": low,
-            "high": high,
-            "probability": share,
-        }
+        RankSetShare(run.ranking, run.human, alpha, model, low, high, share)
         for run in result.runs
         for index, alpha in enumerate(result.plan.alphas)
         for place, model in enumerate(result.models)
@@ -142,7 +144,19 @@ def coverage(result: Simulation) -> Table[RankSetCoverage]:
     return table_of(COVERAGE, result.rank_sets)
 
 
-INTERVALS: tuple[Column[_Row], ...] = (
+@dataclass(frozen=True)
+class ModelCoverage:
+    """How the intervals of one model's win rate fared; `model` is its place in the truth."""
+
+    ranking: str
+    model: int
+    theta: float
+    coverage: float
+    bias: float
+    width: float
+
+
+INTERVALS: tuple[Column[ModelCoverage], ...] = (
     Column("ranking", str, "human or ppr", heading=N_("Ranking")),
     Column("model", int, "Its place in the truth, 1 is the strongest", heading=N_("Model")),
     Column("theta", float, "True win rate", heading=N_("Win rate"), text=".1%"),
@@ -158,18 +172,16 @@ INTERVALS: tuple[Column[_Row], ...] = (
 )
 
 
-def intervals(result: Simulation) -> Table[_Row]:
+def intervals(result: Simulation) -> Table[ModelCoverage]:
     """Return how often each model's interval contains its true win rate."""
     theta = result.plan.win_rates
     rows = (
-        {
-            "ranking": one.ranking,
-            "model": place + 1,
-            "theta": theta[place],
-            "coverage": one.coverage[place],
-            "bias": one.bias[place],
-            "width": one.width,
-        }
+        ModelCoverage(
+            *(one.ranking, place + 1, theta[place]),
+            coverage=one.coverage[place],
+            bias=one.bias[place],
+            width=one.width,
+        )
         for one in result.intervals
         for place in range(len(theta))
     )

@@ -133,7 +133,6 @@ def card(
     ----------
     held : FlatCounts
         What is in the table.
-    format : ExportFormat
     fingerprint : str
         Of the store that it is from.
     license : str, optional

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any
 
@@ -26,7 +26,6 @@ from coupled_arena.views.words.verdict import board_verdict
 
 _FOR_PAGES = ("judge_verdicts", "wins", "ties", "both_bad", "identical")  # too wide for terminals
 _DASH = "\N{EN DASH}"
-_Row = dict[str, Any]
 
 
 def standings(board: Leaderboard) -> Table[BoardRow]:
@@ -54,8 +53,8 @@ STANDINGS: tuple[Column[BoardRow], ...] = (
     Column(
         "win_rate",
         float,
-        "Mean over opponents of the probability to be preferred (and half that of a tie, where "
-        "ties are half a win), 0 to 1; a judge's correction may leave that range",
+        "Mean over opponents of the probability to be preferred. Where ties are half a win, half "
+        "of their probability is added. From 0 to 1; a judge's correction may leave that range",
         _of_place("win_rate"),
         N_("Win rate"),
         lambda row: f"{row.place.likely_rate:.1%}" if row.place else _DASH,
@@ -109,22 +108,27 @@ def _by_judge(column: Column[BoardRow]) -> Column[BoardRow]:
     return replace(column, value=attrgetter("judge_verdicts")) if of_judge else column
 
 
-def rank_set_sizes(board: Leaderboard) -> Table[_Row]:
+@dataclass(frozen=True)
+class RankSetSize:
+    """How many ranks a model may have, by people alone and with the judge; None: not ranked."""
+
+    model: str
+    size_human: int | None
+    size_prediction_powered: int | None
+
+
+def rank_set_sizes(board: Leaderboard) -> Table[RankSetSize]:
     """Return how many ranks each model may have, by people alone and with the judge."""
     human, powered = (board.sizes(source) for source in (BoardSource.HUMAN, BoardSource.PPR))
     rows = (
-        {
-            "model": row.model,
-            "size_human": human.get(row.model),
-            "size_prediction_powered": powered.get(row.model),
-        }
+        RankSetSize(row.model, human.get(row.model), powered.get(row.model))
         for row in board.standings
         if row.model in human or row.model in powered
     )
     return table_of(RANK_SET_SIZES, rows)
 
 
-RANK_SET_SIZES: tuple[Column[_Row], ...] = (
+RANK_SET_SIZES: tuple[Column[RankSetSize], ...] = (
     Column("model", str, "Name of the model", heading=N_("Model")),
     Column(
         "size_human", int, "Ranks still possible by people's votes alone", heading=N_("By people")
@@ -138,19 +142,21 @@ RANK_SET_SIZES: tuple[Column[_Row], ...] = (
 )
 
 
-def head_to_head(board: Leaderboard) -> Table[_Row]:
+@dataclass(frozen=True)
+class OrderedPair:
+    """What a model's comparisons with one opponent say; a win rate of None where they never met."""
+
+    model: str
+    opponent: str
+    counts: HeadToHead
+    win_rate: float | None
+
+
+def head_to_head(board: Leaderboard) -> Table[OrderedPair]:
     """Return a row for each ordered pair of models: plain counts."""
     models = [standing.model for standing in board.standings]
     rows = (
-        {
-            "model": model,
-            "opponent": opponent,
-            "wins": pair.wins,
-            "losses": pair.losses,
-            "ties": pair.ties,
-            "comparisons": pair.comparisons,
-            "win_rate": pair.win_rate(board.estimates.method.ties),
-        }
+        OrderedPair(model, opponent, pair, pair.win_rate(board.estimates.method.tie_score))
         for model, pairs in zip(models, board.head_to_head, strict=True)
         for opponent, pair in zip(models, pairs, strict=True)
         if opponent != model
@@ -158,13 +164,17 @@ def head_to_head(board: Leaderboard) -> Table[_Row]:
     return table_of(HEAD_TO_HEAD, rows)
 
 
-HEAD_TO_HEAD: tuple[Column[_Row], ...] = (
+def _counted(name: str, meaning: str, heading: str) -> Column[OrderedPair]:
+    return Column(name, int, meaning, attrgetter(f"counts.{name}"), heading)
+
+
+HEAD_TO_HEAD: tuple[Column[OrderedPair], ...] = (
     Column("model", str, "Name of the model", heading=N_("Model")),
     Column("opponent", str, "Name of the other model", heading=N_("Opponent")),
-    Column("wins", int, "Comparisons that the model won", heading=N_("Wins")),
-    Column("losses", int, "Comparisons that the opponent won", heading=N_("Losses")),
-    Column("ties", int, "Comparisons that neither won, both bad included", heading=N_("Ties")),
-    Column("comparisons", int, "All comparisons of the two", heading=N_("Comparisons")),
+    _counted("wins", "Comparisons that the model won", N_("Wins")),
+    _counted("losses", "Comparisons that the opponent won", N_("Losses")),
+    _counted("ties", "Comparisons that neither won, both bad included", N_("Ties")),
+    _counted("comparisons", "All comparisons of the two", N_("Comparisons")),
     Column(
         "win_rate",
         float,
@@ -203,7 +213,7 @@ def pair_table(board: Leaderboard, address: Callable[[str, str], str | None]) ->
         if not pair.comparisons:
             return Cell(_DASH, None)
         won, to = broken(f"{pair.wins}/{pair.comparisons}"), address(model, opponent)
-        return Cell(link(to, won) if to else won, pair.win_rate(board.estimates.method.ties))
+        return Cell(link(to, won) if to else won, pair.win_rate(board.estimates.method.tie_score))
 
     rows = (
         [model, *(cell(model, *met) for met in zip(names, pairs, strict=True))]
@@ -259,7 +269,7 @@ def board_answer(board: Leaderboard, found: BradleyTerry | None = None) -> dict[
         "filled_in": estimate.sparse.pairs if estimate and estimate.sparse else 0,
         "cutoff": board.cutoff.value,
         "sets": board.scope.value,
-        "ties": estimates.method.ties.value,
+        "ties": estimates.method.tie_score.value,
         **_people(board),
         "control": board.control.value,
         "style": style_answer(board.style) if board.style else None,
@@ -364,17 +374,23 @@ def scores(board: Leaderboard) -> BradleyTerry:
     return bradley_terry(counts.judged.verdicts if by_judge else counts.votes, board.alpha)
 
 
-def bradley_terry_table(found: BradleyTerry) -> Table[_Row]:
+@dataclass(frozen=True)
+class BradleyTerryScore:
+    """A model's Bradley-Terry score with its interval."""
+
+    model: str
+    score: float
+    low: float
+    high: float
+
+
+def bradley_terry_table(found: BradleyTerry) -> Table[BradleyTerryScore]:
     """Return each model's Bradley-Terry score."""
-    columns = zip(found.models, found.score, found.low, found.high, strict=True)
-    rows = (
-        {"model": model, "score": score, "low": low, "high": high}
-        for model, score, low, high in columns
-    )
+    rows = map(BradleyTerryScore, found.models, found.score, found.low, found.high)
     return table_of(BRADLEY_TERRY, rows, alpha=found.alpha)
 
 
-BRADLEY_TERRY: tuple[Column[_Row], ...] = (
+BRADLEY_TERRY: tuple[Column[BradleyTerryScore], ...] = (
     Column("model", str, "Name of the model", heading=N_("Model")),
     Column(
         "score",
@@ -388,30 +404,42 @@ BRADLEY_TERRY: tuple[Column[_Row], ...] = (
         float,
         "Lower bound of the score, by a bootstrap",
         heading=LEVEL,
-        text=lambda row: span(row["low"], row["high"], ".0f"),
+        text=lambda row: span(row.low, row.high, ".0f"),
         by="score",
     ),
     Column("high", float, "Upper bound of the score"),
 )
 
 
-def mode_models(modes: ModeComparison) -> Table[_Row]:
+@dataclass(frozen=True)
+class ModeModel:
+    """A model's win rate by mode, over all opponents or against one."""
+
+    model: str
+    coupled: float
+    independent: float
+    p_value: float
+    difference: float
+
+
+@dataclass(frozen=True)
+class ModePair(ModeModel):
+    """The same of two models, with how often they tie."""
+
+    opponent: str
+    published_p_value: float
+    coupled_ties: float
+    independent_ties: float
+
+
+def mode_models(modes: ModeComparison) -> Table[ModeModel]:
     """Return each model's win rate in coupled and in independent battles."""
     found = modes.averages
-    rows = (
-        {
-            "model": model,
-            "coupled": found.coupled[i],
-            "independent": found.independent[i],
-            "p_value": found.p_value[i],
-            "difference": found.difference[i],
-        }
-        for i, model in enumerate(modes.models)
-    )
-    return table_of(MODE_MODELS, rows)
+    rates = found.coupled, found.independent, found.p_value, found.difference
+    return table_of(MODE_MODELS, map(ModeModel, modes.models, *rates))
 
 
-MODE_MODELS: tuple[Column[_Row], ...] = (
+MODE_MODELS: tuple[Column[Any], ...] = (
     Column("model", str, "Name of the model", heading=N_("Model")),
     Column("coupled", float, "Win rate in coupled battles", heading=N_("Coupled"), text=".1%"),
     Column(
@@ -426,21 +454,21 @@ MODE_MODELS: tuple[Column[_Row], ...] = (
 )
 
 
-def mode_pairs(modes: ModeComparison) -> Table[_Row]:
+def mode_pairs(modes: ModeComparison) -> Table[ModePair]:
     """Return each ordered pair's win rate and ties in coupled and in independent battles."""
     pairs = modes.pairs
     rows = (
-        {
-            "model": model,
-            "opponent": opponent,
-            "coupled": pairs.coupled[i, j],
-            "independent": pairs.independent[i, j],
-            "p_value": p_value[i, j],
-            "published_p_value": modes.published_p_value[i, j],
-            "coupled_ties": modes.coupled_ties[i, j],
-            "independent_ties": modes.independent_ties[i, j],
-            "difference": difference[i, j],
-        }
+        ModePair(
+            model=model,
+            opponent=opponent,
+            coupled=pairs.coupled[i, j],
+            independent=pairs.independent[i, j],
+            p_value=p_value[i, j],
+            published_p_value=modes.published_p_value[i, j],
+            coupled_ties=modes.coupled_ties[i, j],
+            independent_ties=modes.independent_ties[i, j],
+            difference=difference[i, j],
+        )
         for p_value, difference in [(pairs.p_value, pairs.difference)]
         for i, model in enumerate(modes.models)
         for j, opponent in enumerate(modes.models)
@@ -449,7 +477,7 @@ def mode_pairs(modes: ModeComparison) -> Table[_Row]:
     return table_of(MODE_PAIRS, rows)
 
 
-MODE_PAIRS: tuple[Column[_Row], ...] = (
+MODE_PAIRS: tuple[Column[ModePair], ...] = (
     MODE_MODELS[0],
     Column("opponent", str, "Name of the other model", heading=N_("Opponent")),
     *MODE_MODELS[1:4],

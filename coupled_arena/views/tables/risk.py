@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,6 @@ from coupled_arena.stats.risk.mean_risk import Risk
 from coupled_arena.views.tables.table import Column, Table, table_of
 from coupled_arena.views.words.risk import risk_warnings
 
-_Row = dict[str, Any]
 _ORDERS = {Order.FIRST: "first", Order.SECOND: "second"}
 _AGGREGATED = "rank_all_metrics"
 # By the keys of `RiskView.ranks`, in the order in which people read them.
@@ -41,10 +41,33 @@ _RANKS = {
 }
 
 
-MODELS: tuple[Column[_Row], ...] = (
+@dataclass(frozen=True, eq=False)
+class RankedModel:
+    """A model's rank by each way of ranking, by the keys of `RiskView.ranks`."""
+
+    model: str
+    ranks: Mapping[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class RiskModel(RankedModel):
+    """The same, with what the ranks rest on; `rank_all_metrics` is None where there is one."""
+
+    rank_all_metrics: Any
+    violation_order1: float
+    violation_order2: float
+    mean: float
+    tail_mean: float
+
+
+def _rank(key: str) -> Callable[[RankedModel], Any]:
+    return lambda row: row.ranks[key]
+
+
+MODELS: tuple[Column[Any], ...] = (
     Column("model", str, "Name of the model", heading=N_("Model")),
     *(
-        Column(f"rank_{key}", int, meaning, heading=heading, strong=key == "order2")
+        Column(f"rank_{key}", int, meaning, _rank(key), heading, strong=key == "order2")
         for key, (heading, meaning) in _RANKS.items()
     ),
     Column(
@@ -77,20 +100,20 @@ MODELS: tuple[Column[_Row], ...] = (
 )
 
 
-def risk_models(report: RiskReport, view: RiskView) -> Table[_Row]:
+def risk_models(report: RiskReport, view: RiskView) -> Table[RiskModel]:
     """Return a row for each model, best first by second order dominance."""
     aggregated = report.aggregated.get("order2") if view is report.view else None
     found = view.dominance
     rows = (
-        {
-            "model": view.models[at],
-            **{f"rank_{key}": ranks[at] for key, ranks in view.ranks.items()},
-            _AGGREGATED: aggregated.ranks[at] if aggregated else None,
-            "violation_order1": found[Order.FIRST].one_vs_all[at],
-            "violation_order2": found[Order.SECOND].one_vs_all[at],
-            "mean": view.mean_risks[at].mean,
-            "tail_mean": 0.0 - view.mean_risks[at].risks[Risk.TAIL],
-        }
+        RiskModel(
+            view.models[at],
+            {key: ranks[at] for key, ranks in view.ranks.items()},
+            rank_all_metrics=aggregated.ranks[at] if aggregated else None,
+            violation_order1=found[Order.FIRST].one_vs_all[at],
+            violation_order2=found[Order.SECOND].one_vs_all[at],
+            mean=view.mean_risks[at].mean,
+            tail_mean=0.0 - view.mean_risks[at].risks[Risk.TAIL],
+        )
         for at in found[Order.SECOND].ranking
     )
     alone = view.sample_win_rates is None
@@ -99,7 +122,7 @@ def risk_models(report: RiskReport, view: RiskView) -> Table[_Row]:
     return table_of((column for column in MODELS if column.name not in leave), rows, tail=tail)
 
 
-def with_battles(table: Table[_Row], counts: Mapping[str, int]) -> Table[_Row]:
+def with_battles(table: Table[RiskModel], counts: Mapping[str, int]) -> Table[RiskModel]:
     """Return the models with how many battles they have answered."""
     return table.joined(
         [
@@ -107,14 +130,27 @@ def with_battles(table: Table[_Row], counts: Mapping[str, int]) -> Table[_Row]:
                 "battles",
                 int,
                 "Battles that the model has answered, also those without all of these scores",
-                lambda row: counts.get(row["model"]),
+                lambda row: counts.get(row.model),
                 N_("Battles\nhere"),
             )
         ]
     )
 
 
-PAIRS: tuple[Column[_Row], ...] = (
+@dataclass(frozen=True)
+class PairTest:
+    """The relative test of a model over an opponent."""
+
+    model: str
+    opponent: str
+    violation: float
+    p_value: float
+    adjusted: float
+    standard_error: float
+    ahead: bool
+
+
+PAIRS: tuple[Column[PairTest], ...] = (
     Column("model", str, "Name of the model", heading=N_("Model")),
     Column("opponent", str, "Name of the other model", heading=N_("Over")),
     Column(
@@ -133,21 +169,21 @@ PAIRS: tuple[Column[_Row], ...] = (
 )
 
 
-def risk_pairs(view: RiskView, order: Order) -> Table[_Row]:
+def risk_pairs(view: RiskView, order: Order) -> Table[PairTest]:
     """Return the relative test of each ordered pair of models, best first."""
     found = view.dominance[order]
     tests = found.relative
     best = view.dominance[Order.SECOND].ranking
     rows = (
-        {
-            "model": view.models[i],
-            "opponent": view.models[j],
-            "violation": found.violation[i, j],
-            "p_value": tests.p_values[i, j],
-            "adjusted": tests.adjusted[i, j],
-            "standard_error": tests.deviation[i, j],
-            "ahead": tests.wins[i, j],
-        }
+        PairTest(
+            view.models[i],
+            view.models[j],
+            violation=found.violation[i, j],
+            p_value=tests.p_values[i, j],
+            adjusted=tests.adjusted[i, j],
+            standard_error=tests.deviation[i, j],
+            ahead=tests.wins[i, j],
+        )
         for i in best
         for j in best
         if i != j
@@ -155,7 +191,19 @@ def risk_pairs(view: RiskView, order: Order) -> Table[_Row]:
     return table_of(PAIRS, rows)
 
 
-MEAN_RISKS: tuple[Column[_Row], ...] = (
+@dataclass(frozen=True)
+class MeanAndRisk:
+    """A model's mean score against one measure of its risk."""
+
+    model: str
+    measure: Risk
+    mean: float
+    risk: float
+    score: float
+    rank: int
+
+
+MEAN_RISKS: tuple[Column[MeanAndRisk], ...] = (
     Column("model", str, "Name of the model", heading=N_("Model")),
     Column("measure", str, "How the risk is measured", heading=N_("Measure")),
     Column("mean", float, "Mean score", heading=N_("Mean"), text=".4g"),
@@ -165,24 +213,30 @@ MEAN_RISKS: tuple[Column[_Row], ...] = (
 )
 
 
-def mean_risks(view: RiskView) -> Table[_Row]:
+def mean_risks(view: RiskView) -> Table[MeanAndRisk]:
     """Return a row for each model and each risk."""
     rows = (
-        {
-            "model": model,
-            "measure": risk,
-            "mean": each.mean,
-            "risk": each.risks[risk],
-            "score": each.score(risk),
-            "rank": view.ranks[risk.value][at],
-        }
+        MeanAndRisk(
+            *(model, risk, each.mean, each.risks[risk], each.score(risk)),
+            rank=view.ranks[risk.value][at],
+        )
         for at, (model, each) in enumerate(zip(view.models, view.mean_risks, strict=True))
         for risk in Risk
     )
     return table_of(MEAN_RISKS, rows)
 
 
-CURVES: tuple[Column[_Row], ...] = (
+@dataclass(frozen=True)
+class CurvePoint:
+    """What a share of a model's worst replies does not exceed, and its mean."""
+
+    model: str
+    share: float
+    quantile: float
+    tail_value: float
+
+
+CURVES: tuple[Column[CurvePoint], ...] = (
     Column("model", str, "Name of the model"),
     Column("share", float, "Share of the worst replies, 0 to 1"),
     Column("quantile", float, "Score that this share does not exceed"),
@@ -190,21 +244,21 @@ CURVES: tuple[Column[_Row], ...] = (
 )
 
 
-def curve_table(view: RiskView) -> Table[_Row]:
+def curve_table(view: RiskView) -> Table[CurvePoint]:
     """Return each model's quantiles and tail values."""
     rows = (
-        {"model": model, "share": share, "quantile": quantile, "tail_value": tail}
+        CurvePoint(model, *point)
         for model, *curves in zip(view.models, view.quantile_curves, view.tail_curves, strict=True)
-        for share, quantile, tail in zip(view.places, *curves, strict=True)
+        for point in zip(view.places, *curves, strict=True)
     )
     return table_of(CURVES, rows)
 
 
-def aggregated_ranks(report: RiskReport) -> Table[_Row]:
+def aggregated_ranks(report: RiskReport) -> Table[RankedModel]:
     """Return the rankings nearest to those of all metrics."""
     found = report.aggregated
     rows = (
-        {"model": model, **{f"rank_{key}": each.ranks[at] for key, each in found.items()}}
+        RankedModel(model, {key: each.ranks[at] for key, each in found.items()})
         for at, model in enumerate(report.models)
     )
     known = {"model", *(f"rank_{key}" for key in found)}

@@ -11,7 +11,7 @@ from coupled_arena.analysis.style.judge import JudgeStyle, StyleBias, TraitBesid
 from coupled_arena.analysis.style.result import ControlledModel, StyleBoard, TraitEffect
 from coupled_arena.core.choices import Trait
 from coupled_arena.core.language import N_, _
-from coupled_arena.views.tables.table import LEVEL, Column, Table, span, table_of
+from coupled_arena.views.tables.table import LEVEL, Column, Table, bounds, span, table_of
 from coupled_arena.views.words.style import (
     judge_style_warnings,
     judge_style_words,
@@ -199,15 +199,7 @@ STYLE_EFFECTS: tuple[Column[TraitEffect], ...] = (
         text="+.3f",
     ),
     Column("standard_error", float, "Of the coefficient"),
-    Column(
-        "low",
-        float,
-        "Lower bound of its interval",
-        heading=LEVEL,
-        text=lambda row: span(row.low, row.high, "+.3f"),
-        by="coefficient",
-    ),
-    Column("high", float, "Upper bound of its interval"),
+    *bounds("", "its interval", "+.3f", "coefficient"),
     Column(
         "typical",
         float,
@@ -237,7 +229,7 @@ STYLE_EFFECTS: tuple[Column[TraitEffect], ...] = (
     Column(
         "differing",
         float,
-        "Share of comparisons whose replies differ in it",
+        "Share of comparisons with replies that differ in it",
         heading=N_("Replies differ"),
         text=".0%",
     ),
@@ -323,15 +315,7 @@ JUDGE_STYLE_TRAITS: tuple[Column[TraitBeside], ...] = (
         heading=N_("Difference of log-odds"),
         text="+.3f",
     ),
-    Column(
-        "low",
-        float,
-        "Lower bound of the difference",
-        heading=LEVEL,
-        text=_ends("low", "high", "+.3f"),
-        by="difference",
-    ),
-    Column("high", float, "Upper bound of the difference"),
+    *bounds("", "the difference", "+.3f", "difference"),
 )
 JUDGE_STYLE_MODELS: tuple[Column[StyleBias], ...] = (
     Column("model", str, "Name of the model", heading=N_("Model")),
@@ -342,15 +326,7 @@ JUDGE_STYLE_MODELS: tuple[Column[StyleBias], ...] = (
         heading=N_("Bias at equal style"),
         text="+.1%",
     ),
-    Column(
-        "low",
-        float,
-        "Lower bound of that bias",
-        heading=LEVEL,
-        text=_ends("low", "high", "+.1%"),
-        by="bias",
-    ),
-    Column("high", float, "Upper bound of that bias"),
+    *bounds("", "that bias", "+.1%", "bias"),
     Column(
         "plain_bias",
         float,
@@ -358,15 +334,7 @@ JUDGE_STYLE_MODELS: tuple[Column[StyleBias], ...] = (
         heading=N_("Bias without control"),
         text="+.1%",
     ),
-    Column(
-        "plain_low",
-        float,
-        "Lower bound of it",
-        heading=LEVEL,
-        text=_ends("plain_low", "plain_high", "+.1%"),
-        by="plain_bias",
-    ),
-    Column("plain_high", float, "Upper bound of it"),
+    *bounds("plain_", "it", "+.1%", "plain_bias"),
 )
 
 

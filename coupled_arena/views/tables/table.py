@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -15,6 +16,7 @@ from markupsafe import Markup
 
 from coupled_arena.core.formulas import as_text, csv_writer
 from coupled_arena.core.language import N_, _
+from coupled_arena.views.levels import level
 from coupled_arena.views.markup import Cell, bold, broken, link, table
 
 if TYPE_CHECKING:
@@ -105,7 +107,6 @@ class Table(Generic[Row]):
 
     Attributes
     ----------
-    columns : tuple of Column
     rows : tuple
     shown : tuple of str
         Names of the columns that people read, in the order in which they do; by default all that
@@ -274,7 +275,7 @@ def table_of(
         What else headings say.
     """
     if alpha is not None:
-        labels["level"] = f"{100 * (1 - alpha):.4g}%"
+        labels["level"] = level(alpha)
     return Table(tuple(columns), tuple(rows), labels=labels)
 
 
@@ -282,6 +283,27 @@ def span(low: Any, high: Any, form: str) -> str:
     """Return an interval as people read it."""
     ends = [_UNKNOWN if end is None else format(end, form) for end in map(plain, (low, high))]
     return _("{low} to {high}").format(low=ends[0], high=ends[1])
+
+
+def bounds(prefix: str, of: str, form: str = "", by: str = "") -> tuple[Column[Any], Column[Any]]:
+    """Return the columns of an interval, `low` and `high`; with a form people read both in one.
+
+    Parameters
+    ----------
+    prefix : str
+        What their names begin with.
+    of : str
+        What is bounded, for the data dictionary.
+    by : str
+        The column that a page sorts them by.
+    """
+    names = f"{prefix}low", f"{prefix}high"
+    ends = attrgetter(*names)
+    shown = (LEVEL, lambda row: span(*ends(row), form)) if form else ("", "")
+    return (
+        Column(names[0], float, f"Lower bound of {of}", None, *shown, by=by),
+        Column(names[1], float, f"Upper bound of {of}"),
+    )
 
 
 def _cell(

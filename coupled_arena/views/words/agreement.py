@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from markupsafe import Markup
 
-from coupled_arena.analysis.voters import AnnotatorAgreement, OwnAgreement
+from coupled_arena.analysis.agreement import AnnotatorAgreement, OwnAgreement
 from coupled_arena.core.language import N_, _, ngettext
 from coupled_arena.stats.krippendorff import MANY_ANNOTATORS
 from coupled_arena.stats.ranking.strata import FEW_PROMPTS
+from coupled_arena.views.levels import level
 from coupled_arena.views.markup import joined, listed, paragraph
-from coupled_arena.views.words.names import level
 
 _METHOD = N_(
     "Krippendorff's alpha is 1 if all agree, and 0 if they agree as often "
@@ -123,7 +123,7 @@ def own_agreement_words(own: OwnAgreement) -> str:
         agreed=own.agreed,
         n=own.comparisons,
         share=f"{100 * own.agreed / own.comparisons:.0f}%",
-        level=f"{100 * (1 - own.alpha):.0f}%",
+        level=level(own.alpha),
         low=f"{100 * own.low:.0f}",
         high=f"{100 * own.high:.0f}%",
     )

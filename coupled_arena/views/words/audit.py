@@ -13,9 +13,10 @@ from coupled_arena.core.choices import Ties, Truth
 from coupled_arena.core.language import N_, _, ngettext
 from coupled_arena.stats.ranking.strata import FEW_PROMPTS
 from coupled_arena.store.queries.judge_quality import JudgeUse
+from coupled_arena.views.levels import level
 from coupled_arena.views.markup import joined, listed, paragraph
 from coupled_arena.views.words.audit_texts import by_truth, few_prompts
-from coupled_arena.views.words.names import level, modes_named, named
+from coupled_arena.views.words.names import modes_named, named
 
 _TIES = {
     Ties.LOSS: N_("{low:.1f} to {high:.1f} with ties as losses"),

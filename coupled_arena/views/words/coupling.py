@@ -10,8 +10,9 @@ from markupsafe import Markup
 from coupled_arena.analysis.coupling.savings import Coupling, prompts_needed
 from coupled_arena.core.language import _, ngettext
 from coupled_arena.stats.coupling.score_tables import PairSavings, other_blocks
+from coupled_arena.views.levels import level
 from coupled_arena.views.markup import bold, listed, paragraph
-from coupled_arena.views.words.names import level, pair_named
+from coupled_arena.views.words.names import pair_named
 
 
 def coupling_words(found: Coupling, pair: PairSavings) -> tuple[str, ...]:

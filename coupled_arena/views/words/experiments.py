@@ -8,7 +8,7 @@ from coupled_arena.core.language import _
 from coupled_arena.stats.intervals import critical_value
 from coupled_arena.stats.simulation.rank_set_runs import Ranking, RankSetQuality
 from coupled_arena.stats.simulation.resampling import Resampling
-from coupled_arena.views.words.names import level
+from coupled_arena.views.levels import level
 
 _ALPHA = 0.05
 _FEWEST = 10  # repeats from which a spread can be told

@@ -17,9 +17,10 @@ from coupled_arena.core.records import Mode
 from coupled_arena.stats.coupling.modes import ModeComparison
 from coupled_arena.stats.ranking.strata import MINIMUM_PER_PAIR
 from coupled_arena.stats.ranking.verdict_shift import ShiftTest
+from coupled_arena.views.levels import level
 from coupled_arena.views.markup import bold, joined, listed, paragraph
 from coupled_arena.views.words.audit import judge_use_words
-from coupled_arena.views.words.names import level, modes_named, named, rounded
+from coupled_arena.views.words.names import modes_named, named, rounded
 from coupled_arena.views.words.votes import fragility_words, left_out_words, uncounted_words
 
 _MOST_FLIPS = 5  # that are named; the others are only counted
@@ -223,7 +224,7 @@ def _ordered_flips(modes: ModeComparison) -> list[tuple[str, str]]:
 
 def _meaning(board: Leaderboard) -> Iterator[str]:
     """Say in what win rates and rank-sets are others than those of most boards."""
-    if board.estimates.method.ties is TieScore.LOSS:
+    if board.estimates.method.tie_score is TieScore.LOSS:
         yield _(
             "A tie counts as a win for neither. These win rates do not compare with those of "
             "boards where a tie is half a win for both."

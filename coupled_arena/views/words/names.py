@@ -66,11 +66,6 @@ def verdicts_counted(n: int) -> str:
     return ngettext("{n:,} verdict", "{n:,} verdicts", n).format(n=n)
 
 
-def level(alpha: float) -> str:
-    """Return how sure something is at an error level, in percent."""
-    return f"{100 * (1 - alpha):.4g}%"
-
-
 def rounded(number: float) -> int:
     """Return a number with two digits: an estimate of votes or prompts has no more."""
     return int(float(f"{number:.2g}"))

@@ -11,8 +11,9 @@ from coupled_arena.analysis.audit.plan import VotePlan
 from coupled_arena.analysis.rewordings import pooled_words
 from coupled_arena.core.choices import Cutoff
 from coupled_arena.core.language import _, ngettext
+from coupled_arena.views.levels import level
 from coupled_arena.views.markup import joined, paragraph
-from coupled_arena.views.words.names import level, rounded, verdicts_counted, votes_counted
+from coupled_arena.views.words.names import rounded, verdicts_counted, votes_counted
 
 
 def plan_words(plan: VotePlan) -> tuple[str, ...]:

@@ -14,8 +14,9 @@ from coupled_arena.core.language import N_, _, ngettext
 from coupled_arena.stats.risk.dominance import Order
 from coupled_arena.stats.risk.dominance_tests import fewest_bootstraps, samples_needed
 from coupled_arena.stats.risk.mean_risk import Risk
+from coupled_arena.views.levels import level
 from coupled_arena.views.markup import joined, listed, paragraph
-from coupled_arena.views.words.names import level, named, pair_named, rounded
+from coupled_arena.views.words.names import named, pair_named, rounded
 
 _FEW = 30  # prompts from which a bootstrap tells little
 _THIN = 5  # scores in a tail, likewise

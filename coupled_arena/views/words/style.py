@@ -10,7 +10,8 @@ from coupled_arena.analysis.style.rows import Counted, Obstacle, ObstructedError
 from coupled_arena.core.choices import Trait
 from coupled_arena.core.language import N_, _, ngettext
 from coupled_arena.stats.ranking.strata import FEW_PROMPTS
-from coupled_arena.views.words.names import level, named
+from coupled_arena.views.levels import level
+from coupled_arena.views.words.names import named
 
 _EFFECTS = {
     Trait.LENGTH: N_(

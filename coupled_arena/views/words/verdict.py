@@ -17,8 +17,9 @@ from coupled_arena.analysis.leaderboard.result import Leaderboard, Standing
 from coupled_arena.core.choices import BoardSource, Covariance, Cutoff, Scope
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.language import _, ngettext
+from coupled_arena.views.levels import level
 from coupled_arena.views.words.leaderboard import nothing_counted
-from coupled_arena.views.words.names import MOST, level, named, rounded
+from coupled_arena.views.words.names import MOST, named, rounded
 from coupled_arena.views.words.plan import same_people_words
 
 _MOST_VOTES = 1_000_000  # beyond which a plan says only that it takes more

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from coupled_arena.analysis.leaderboard.board_estimates import BoardEstimates
-from coupled_arena.analysis.voters import VoterReport
+from coupled_arena.analysis.voter_report import VoterReport
 from coupled_arena.core.language import _, ngettext
 from coupled_arena.stats.ranking.fragility import Fragility
 from coupled_arena.stats.told_effects import FEWEST_VOTERS, FEWEST_VOTES, OFTEN

@@ -213,6 +213,11 @@ def test_what_is_typed_neither_runs_nor_votes(page):
     assert page.query_selector("#round .said") is None or "Recorded" not in page.inner_text(
         "#round"
     )
+    page.mouse.click(5, 5)  # beside everything: no box has the focus
+    press(page, "t", "Recorded")
+    page.keyboard.press("n")
+    revealed(page)
+    assert page.locator(".question").text_content() == HOSTILE
     assert page.locator("#round script, #round img, #round b").count() == 0
     assert page.evaluate("window.hacked") is None
 

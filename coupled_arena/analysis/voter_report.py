@@ -1,6 +1,6 @@
-"""People who vote: how much, how fast, how unlike the others, and how far they agree.
+"""People who vote: how much, how fast, how unlike the others; their habits; what reveals change.
 
-Also how often a judge agrees with one voter.
+Habits are how often they say the same again, for which side they vote, and how fast.
 """
 
 from __future__ import annotations
@@ -8,29 +8,70 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from coupled_arena.analysis.voter_habits import Habits, ToldReport, habits_of, told_report
-from coupled_arena.core.choices import Voters
-from coupled_arena.stats.intervals import agreement_interval
-from coupled_arena.stats.krippendorff import Agreement, Said, agreement
-from coupled_arena.stats.voters import TOLERANCE, Capitals, Votes, bursts, capitals
+from coupled_arena.stats.intervals import critical_value, wilson
+from coupled_arena.stats.told_effects import ToldEffects, ToldVotes, told_effects
+from coupled_arena.stats.unusual_voters import TOLERANCE, Capitals, Votes, bursts, capitals
 from coupled_arena.store.database import Store
-from coupled_arena.store.queries.comparisons import Selection
-from coupled_arena.store.queries.voters import (
-    VoteStream,
-    agreements_by_prompt,
-    said_twice,
-    shared_votes,
-    vote_stream,
-)
+from coupled_arena.store.queries.votes_by_voter import VoteStream, said_twice, vote_stream
 from coupled_arena.store.tables.guards import OriginShare, origin_shares
 
 _BURST = 60.0  # seconds
 _MOST_ORIGINS = 10
 _WINDOWS = ((60, 60), (3600, 24))  # seconds, and how many before a window are its past
+_BREAK = 600.0  # seconds without a vote after which somebody was away
+_ALPHA = 0.05  # of intervals of habits, and of what reveals change
+
+
+@dataclass(frozen=True)
+class Share:
+    """A share of some votes with its 95% interval; all of it NaN where there are none."""
+
+    of: int
+    share: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Habits:
+    """How somebody votes.
+
+    Attributes
+    ----------
+    same : Share
+        Of the battles that came twice, those of which they said the same, sides exchanged.
+    first : Share
+        Of the votes that prefer one of two answers, those for the one that was shown first.
+    median_seconds : float
+        Between a vote and the one before, without breaks of ten minutes; NaN for one vote.
+    """
+
+    same: Share
+    first: Share
+    median_seconds: float
+
+
+@dataclass(frozen=True)
+class ToldRow:
+    """What many reveals add to a model's share of the votes, as against the other models."""
+
+    model: str
+    change: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class ToldReport:
+    """Whether people vote otherwise once they were told names often; see `ToldEffects`."""
+
+    votes: int
+    voters: int
+    rows: tuple[ToldRow, ...]
+    p_value: float
 
 
 @dataclass(frozen=True)
@@ -43,7 +84,6 @@ class VoterRow:
         Those on two different models and texts.
     share : float
         Of all such votes.
-    most_in_a_minute : int
     log_e_value, peak_log_e_value : float
         Logarithm of the evidence that they do not vote as the others: now, and the most there was.
     suspect : bool
@@ -205,99 +245,71 @@ def _called(bet: int, models: list[str]) -> str:
     return f"{'against' if kind else 'for'} {models[model]}"
 
 
-@dataclass(frozen=True)
-class AnnotatorAgreement:
-    """What was found, and on what.
-
-    Attributes
-    ----------
-    selection : Selection
-    error_level : float
-        Of the interval.
-    found : Agreement
-        Its units are pairs of answers, its clusters prompts.
-    battles, annotators : int
-        Those that two or more people voted on, and these people.
-    voted : int
-        Battles that anybody voted on.
-    """
-
-    selection: Selection
-    error_level: float
-    found: Agreement
-    battles: int
-    annotators: int
-    voted: int
-
-
-def read_agreement(
-    store: Store,
-    selection: Selection = Selection(),
-    error_level: float = 0.05,
-    voters: Voters = Voters.LIKE,
-) -> AnnotatorAgreement:
-    """Read the votes that stand and say how far people agree.
+def habits_of(
+    stream: VoteStream,
+    voter: NDArray[np.int64],
+    names: list[str],
+    twice: dict[str, tuple[int, int]],
+) -> list[Habits]:
+    """Return the habits of the voters of a stream, by number.
 
     Parameters
     ----------
-    voters : Voters
-        Whom the interval is for.
-
-    Raises
-    ------
-    StoreError
-        The selection names a model that the store does not know.
+    voter : ndarray of int64
+        Their numbers, vote by vote.
+    names : list of str
+        Their names, by number.
+    twice : dict of str to (int, int)
+        By name: how many battles came twice, and of how many they said the same.
     """
-    with store.cursor() as cursor:
-        cursor.execute("begin")  # votes and their numbers of one moment
-        shared = shared_votes(cursor, selection)
-        cursor.execute("commit")
-    said = Said(shared.unit, shared.annotator, shared.outcome)
-    said = said if voters is Voters.LIKE else None
-    return AnnotatorAgreement(
-        selection=selection,
-        error_level=error_level,
-        found=agreement(shared.counts, shared.prompts, error_level, said),
-        battles=shared.battles,
-        annotators=shared.annotators,
-        voted=shared.voted,
-    )
+    order = np.argsort(voter, kind="stable")
+    bounds = np.searchsorted(voter[order], np.arange(1, len(names)))
+    medians = [_median_gap(stream.moment[own]) for own in np.split(order, bounds)]
+    came, alike = np.array([twice.get(name, (0, 0)) for name in names]).reshape(-1, 2).T
+    decided = np.bincount(voter[stream.side != 0], minlength=len(names))
+    for_first = np.bincount(voter[stream.side == 1], minlength=len(names))
+    shares = _shares(alike, came), _shares(for_first, decided)
+    return [Habits(*each) for each in zip(*shares, medians, strict=True)]
 
 
-# How often a judge agrees with one voter.
+def _median_gap(moments: NDArray[np.float64]) -> float:
+    """Return the median time between votes, without breaks; NaN where there is none."""
+    gaps = np.diff(np.sort(moments))
+    gaps = gaps[gaps <= _BREAK]
+    return float(np.median(gaps)) if len(gaps) else float("nan")
 
 
-@dataclass(frozen=True)
-class OwnAgreement:
-    """A judge beside one voter, on comparisons of two answers that both have judged.
-
-    Attributes
-    ----------
-    agreed : int
-        Comparisons on which both say the same, "both bad" counted as a tie; of a judge whose two
-        orders disagree, that is a tie.
-    comparisons, prompts : int
-        All comparisons, and how many questions they are on.
-    low, high : float
-        Of the share, at an error level of `alpha`; comparisons on one question are taken together.
-    """
-
-    judge: str
-    agreed: int
-    comparisons: int
-    prompts: int
-    low: float
-    high: float
-    alpha: float
+def _shares(part: NDArray[np.int64], of: NDArray[np.int64]) -> list[Share]:
+    """Return the share of each voter, with its interval."""
+    size = np.where(of > 0, of, np.nan)
+    share = part / size
+    low, high = wilson(share, share * (1 - share) / size, size, critical_value(_ALPHA))
+    columns = (each.tolist() for each in (of, share, low, high))
+    return [Share(*each) for each in zip(*columns, strict=True)]
 
 
-def read_own_agreement(
-    cursor: duckdb.DuckDBPyConnection, judge: str, voter: str, alpha: float = 0.05
-) -> OwnAgreement | None:
-    """Return how often a judge agrees with a voter; None where they have judged nothing alike."""
-    counts = np.array(agreements_by_prompt(cursor, judge, voter), dtype=np.int64).reshape(-1, 2)
-    if not len(counts):
+def told_report(
+    stream: VoteStream,
+    voter: NDArray[np.int64],
+    first: NDArray[np.int64],
+    second: NDArray[np.int64],
+    models: list[str],
+) -> ToldReport | None:
+    """Return whether reveals change votes; None where nobody was told any name before a vote."""
+    if not stream.told.any():
         return None
-    low, high = agreement_interval(counts[:, 0], counts[:, 1], alpha)
-    agreed, comparisons = (int(total) for total in counts.sum(0))
-    return OwnAgreement(judge, agreed, comparisons, len(counts), low, high, alpha)
+    score = np.array([1.0, 0.0, 0.5])[stream.outcome]
+    votes = ToldVotes(voter, first, second, score, stream.told)
+    found = told_effects(votes, len(models), _ALPHA)
+    return ToldReport(found.votes, found.voters, _told_rows(found, models), found.p_value)
+
+
+def _told_rows(found: ToldEffects, models: list[str]) -> tuple[ToldRow, ...]:
+    """Return the models, the largest change first."""
+    numbers = zip(found.change, found.low, found.high, strict=True)
+    rows = [
+        ToldRow(model, *map(float, each))
+        for model, each in zip(models, numbers, strict=False)
+        if np.isfinite(each[0])
+    ]
+    return tuple(sorted(rows, key=lambda row: -abs(row.change)))

@@ -1,7 +1,7 @@
 r"""Voters who vote unlike the others, and times with more voters than the past explains.
 
-A voter's votes on a pair of models are compared with the votes of others on this pair, in blocks:
-n₁ of the voter's with n₂ of the others'. For any two laws a and b of an outcome,
+A voter's votes on a pair of models are compared with the votes of others on this pair. Blocks have
+n₁ votes of the voter and n₂ of the others. For any two laws a and b of an outcome,
 
 .. math:: E = \prod_{i \le n_1} \frac{a(x_i)}{c(x_i)} \prod_{j \le n_2} \frac{b(y_j)}{c(y_j)},
           \qquad c = \frac{n_1 a + n_2 b}{n_1 + n_2},
@@ -10,15 +10,15 @@ has a mean of at most 1 if all votes come from one law, whichever it is [1]_. No
 models need be known. Factors with a and b chosen before their block multiply to a capital. It ever
 reaches 1 / alpha with a probability of at most alpha (Ville).
 
-A voter may differ a little: where each outcome is at most 1 + τ times as likely as with the
-others, each factor of the voter's own votes is divided by 1 + τ, and the same holds.
+A voter may differ a little: each outcome is at most 1 + τ times as likely as with the others. Then
+each factor of the voter's own votes is divided by 1 + τ, and the same holds.
 
 A burst is tested for each window of time, given the sum. Under the null, counts of different
-windows are independent and Poisson, and the rate of a window is at most ρ times the mean rate of
-the m windows before it. If N events came in it and S in those, N is no larger than a draw of
-Bin(N + S, ρ / (ρ + m)), whatever the rate [3]_. The p-values are multiplied by the number of all
-windows, also empty ones (Bonferroni). So an honest board has any named window with a probability
-of at most alpha.
+windows are independent and Poisson. The rate of a window is at most ρ times the mean rate of the m
+windows before it. Let N events come in it and S in those. Then N is no larger than a draw of Bin(N
++ S, ρ / (ρ + m)), whatever the rate [3]_. The p-values are multiplied by the number of all windows,
+also empty ones (Bonferroni). So an honest board has any named window with a probability of at most
+alpha.
 
 References
 ----------
@@ -94,10 +94,11 @@ class Capitals:
         """Return the voters who are too unlike the others; at most a share alpha of them is honest.
 
         That is the expected share at each look; where all are honest, any is named with a
-        probability of at most alpha. Nine tenths of alpha are for who is so now: where r of n
-        voters have a capital of at least n / (0.9 · alpha · r), they are named (e-BH [2]_, whatever
-        the dependence between voters). One tenth is for who was ever so unlike the others that of
-        all voters none would be by chance (Bonferroni): voting honestly afterwards hides nobody.
+        probability of at most alpha. Nine tenths of alpha are for voters who are so now. Where r of
+        n voters have a capital of at least n / (0.9 · alpha · r), they are named (e-BH [2]_,
+        whatever the dependence between voters). One tenth is for voters who were ever so unlike the
+        others that of all voters none would be by chance (Bonferroni). Voting honestly afterwards
+        hides nobody.
         """
         voters = len(self.now)
         if not voters:
@@ -114,7 +115,6 @@ def capitals(votes: Votes, models: int, tolerance: float = TOLERANCE) -> Capital
 
     Parameters
     ----------
-    votes : Votes
     models : int
         k.
     tolerance : float

@@ -11,12 +11,12 @@ import pytest
 from scipy.stats import binomtest
 
 import coupled_arena as ca
-from coupled_arena.analysis.voters import read_voters
+from coupled_arena.analysis.voter_report import read_voters
 from coupled_arena.core.records import Vote, new_id
 from coupled_arena.stats.told_effects import FEWEST_VOTES
 from coupled_arena.store.database import Store
 from coupled_arena.store.tables import repeats, votes
-from coupled_arena.views.tables.voters import voters_answer, voters_text
+from coupled_arena.views.tables.votes import voters_answer, voters_text
 from coupled_arena.views.words.votes import told_words
 from tests.stored import MODELS, fill
 

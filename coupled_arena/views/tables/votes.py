@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from coupled_arena.analysis.voter_habits import Share, ToldRow
-from coupled_arena.analysis.voters import BurstRow, VoterReport, VoterRow
+from coupled_arena.analysis.voter_report import BurstRow, Share, ToldRow, VoterReport, VoterRow
 from coupled_arena.core.language import N_
 from coupled_arena.stats.told_effects import FEWEST_VOTERS, FEWEST_VOTES, OFTEN
 from coupled_arena.store.tables.exclusions import Exclusion
@@ -208,7 +207,7 @@ EXCLUSIONS: tuple[Column[Exclusion], ...] = (
     Column(
         "voter",
         str,
-        "Whose votes do not count; none: anybody's",
+        "Voter of the votes that do not count; none: anybody",
         heading=N_("Voter"),
         text=lambda row: row.voter or "anybody",
     ),

@@ -6,9 +6,9 @@ influence of votes on the errors, by voter, by prompt, and by both at once [1]_,
 
 .. math:: \Sigma = \sum_v u_v u_v^\top + \sum_q u_q u_q^\top - \sum_{vq} u_{vq} u_{vq}^\top.
 
-Residuals are taken from the mean of their pair, so each sum is short by a share of 1 - Σ W², with W
+Residuals are taken from the mean of their pair. So each sum is short by a share of 1 - Σ W², with W
 the shares of the clusters in the votes of the pair. A working model gives the degrees of freedom
-that few voters leave: all votes of one voter on one pair are equally alike in it [2]_.
+that few voters leave. In it all votes of one voter on one pair are equally alike [2]_.
 
 References
 ----------
@@ -84,12 +84,11 @@ class Kinds:
 class Shares:
     """How the votes of pairs are spread over clusters: over voters, or over prompts.
 
-    With W the share of a cluster in a pair, and n the votes there, q is the sum over the opponents
-    of a model of W², and o that of W / n.
+    W is the share of a cluster in a pair, and n the votes there. Then q is the sum over the
+    opponents of a model of W², and o that of W / n.
 
     Attributes
     ----------
-    clusters : int
     squares : ndarray of float64, shape (k, k), symmetric
         Σ W² over clusters: one over their number, where they are equally busy.
     cubes : ndarray of float64, shape (k, k), symmetric
@@ -175,7 +174,6 @@ class VoterTable:
 
     Attributes
     ----------
-    kinds : Kinds
     found : csr_array, shape (voters, kinds)
         How many comparisons of each kind a voter decided; without votes of unknown voters.
     repeated : csr_array, shape (any, kinds)
@@ -201,7 +199,6 @@ def of_people(
     ----------
     estimate, plain : Estimate
         The same one, with its prompts and without.
-    table : VoterTable
     prompts : Shares, optional
         How votes are spread over prompts that several share.
     """

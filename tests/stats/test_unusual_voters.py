@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from coupled_arena.stats.voters import TOLERANCE, Capitals, Votes, capitals
+from coupled_arena.stats.unusual_voters import TOLERANCE, Capitals, Votes, capitals
 
 LAW = np.array([0.5, 0.3, 0.2])
 

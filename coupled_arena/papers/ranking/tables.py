@@ -84,7 +84,7 @@ class Position:
     """How often a position was in a model's rank-set."""
 
     ranking: Ranking
-    human: int
+    human: int | None
     alpha: float
     model: str
     position: int
@@ -131,7 +131,7 @@ class Likeliest:
     """Of how many models what is likeliest is not what is likeliest by all votes."""
 
     ranking: Ranking
-    human: int
+    human: int | None
     models: int
     other_position: int
     other_rank_set: int

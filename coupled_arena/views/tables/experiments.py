@@ -58,7 +58,7 @@ class RankSetShare:
     """How often a model got one rank-set, from one ranking."""
 
     ranking: str
-    human: int
+    human: int | None
     alpha: float
     model: str
     low: int

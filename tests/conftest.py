@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from coupled_arena.store.database import Store
 from tests.installed import REPOSITORY, Installed, copy_source, install
 
 # Times would tell what else the machine does.
@@ -148,3 +149,10 @@ def call(capsys):
         return stopped.value.code or 0, printed.out, printed.err
 
     return run
+
+
+@pytest.fixture
+def store():
+    """An empty store that vanishes; some files have another one."""
+    with Store.in_memory() as opened:
+        yield opened

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
+from coupled_arena.core.records import Outcome
+
 
 def counted(store):
     """Return (shown first, shown second, source, outcome, n), sorted."""
@@ -25,3 +29,15 @@ def vote_count(store):
     """The votes that no later vote supersedes."""
     with store.cursor() as cursor:
         return cursor.execute("select count(*) from current_votes").fetchone()[0]
+
+
+def pairwise(ranks: tuple[int, ...], *, both_bad: bool) -> dict[tuple[int, int], Outcome]:
+    """Return what an order says of each pair of places (i, j), i < j."""
+    if both_bad:
+        return dict.fromkeys(combinations(range(len(ranks)), 2), Outcome.BOTH_BAD)
+    return {
+        (i, j): Outcome.TIE
+        if ranks[i] == ranks[j]
+        else (Outcome.FIRST if ranks[i] < ranks[j] else Outcome.SECOND)
+        for i, j in combinations(range(len(ranks)), 2)
+    }

@@ -43,3 +43,9 @@ def imported(*models, texts=("one", "two"), **changes):
     (battle, prompt), *_ = plan(["Said elsewhere?"], models).battles()
     battle = replace(battle, id=secrets.token_hex(16), mode=Mode.UNKNOWN, seed=0, nonce=b"")
     return replace(answered(battle, prompt, texts), experiment=None, repetition=None, **changes)
+
+
+def rows(store, query):
+    """Return what a query finds."""
+    with store.cursor() as cursor:
+        return cursor.execute(query).fetchall()

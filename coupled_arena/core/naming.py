@@ -124,11 +124,6 @@ def own_names(settings: Settings) -> NameList:
     return own.with_models([*(spec.name for spec in models), *(spec.hub or "" for spec in models)])
 
 
-def languages() -> tuple[str, ...]:
-    """Return the languages in which introductions are known."""
-    return tuple(_phrases())
-
-
 def introduction_hint() -> str:
     """Return a regular expression (RE2, of lower case) that every introduction has."""
     phrases = {

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
-from itertools import combinations
 
 
 class Mode(StrEnum):
@@ -271,15 +270,3 @@ def commitment(seed: int, nonce: bytes) -> str:
 def seed_to_hex(seed: int) -> str:
     """Return a 64-bit seed as 16 hex digits, the form it has in JSON and HTML."""
     return f"{seed:016x}"
-
-
-def pairwise(ranks: tuple[int, ...], *, both_bad: bool) -> dict[tuple[int, int], Outcome]:
-    """Return what an order says of each pair of places (i, j), i < j."""
-    if both_bad:
-        return dict.fromkeys(combinations(range(len(ranks)), 2), Outcome.BOTH_BAD)
-    return {
-        (i, j): Outcome.TIE
-        if ranks[i] == ranks[j]
-        else (Outcome.FIRST if ranks[i] < ranks[j] else Outcome.SECOND)
-        for i, j in combinations(range(len(ranks)), 2)
-    }

@@ -62,11 +62,6 @@ class ToldEffects:
     high: NDArray[np.float64]
     p_value: float
 
-    @property
-    def is_enough(self) -> bool:
-        """Whether there are as many votes and voters as are needed."""
-        return len(self.change) > 0
-
 
 def told_effects(votes: ToldVotes, models: int, alpha: float = 0.05) -> ToldEffects:
     r"""Fit y = a_{voter, pair} + (b_first - b_second) x, where the b of all models sum to 0.

@@ -22,12 +22,6 @@ from tests.stored import MODELS, fill
 RANKS = [(1, 2), (2, 1), (1, 1)]
 
 
-@pytest.fixture
-def store():
-    with Store.in_memory() as opened:
-        yield opened
-
-
 def vote(store, said):
     """Store what each person said of each of some battles; None where they said nothing."""
     battles = fill(store, [f"Question {n}?" for n in range(said.shape[1])])

@@ -61,12 +61,6 @@ def fill(batch):
         fight(batch, models, None, "second", 10)
 
 
-@pytest.fixture
-def store():
-    with Store.in_memory() as opened:
-        yield opened
-
-
 @pytest.fixture(scope="module", params=[1, 2])
 def world(request):
     with Store.in_memory() as store:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -17,7 +16,6 @@ from coupled_arena.stats.ranking.rank_sets import Separation
 from coupled_arena.stats.simulation.coverage import estimate_drawn
 from coupled_arena.stats.simulation.rank_set_runs import Ranking
 from coupled_arena.stats.simulation.truths import Campaign, SimulatedTruth
-from coupled_arena.store.database import Store
 from coupled_arena.store.queries import comparisons
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.views.words.leaderboard import board_warnings
@@ -28,12 +26,6 @@ from tests.store.conftest import make_battle, make_vote
 from tests.stored import fill
 
 COUPLED = Selection(mode=Mode.COUPLED)
-
-
-@pytest.fixture
-def store() -> Iterator[Store]:
-    with Store.in_memory() as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -10,17 +10,10 @@ from coupled_arena.analysis.agreement import OwnAgreement, read_own_agreement
 from coupled_arena.core.records import Outcome, Prompt
 from coupled_arena.core.verdicts import Verdict
 from coupled_arena.stats.intervals import agreement_interval, critical_value, wilson
-from coupled_arena.store.database import Store
 from coupled_arena.store.tables import judges
 from coupled_arena.views.words.agreement import own_agreement_words
 from tests.batches import at_once
 from tests.store.conftest import make_battle, make_vote
-
-
-@pytest.fixture
-def store():
-    with Store.in_memory() as opened:
-        yield opened
 
 
 def judged(store, cases):

@@ -8,7 +8,6 @@ from scipy import stats
 
 from coupled_arena.analysis.battles import _standing, pair_standings, read_battles
 from coupled_arena.core.records import Prompt, Source
-from coupled_arena.store.database import Store
 from coupled_arena.store.queries.battle_record import own_rounds
 from coupled_arena.store.queries.model_pages import PairVotes
 from coupled_arena.store.tables import votes
@@ -16,12 +15,6 @@ from coupled_arena.views.addresses import read_address
 from coupled_arena.views.own_votes import own_rounds_view, standing_view
 from tests.batches import at_once
 from tests.store.conftest import make_battle, make_vote
-
-
-@pytest.fixture
-def store():
-    with Store.in_memory() as opened:
-        yield opened
 
 
 def vote(store, *outcomes, models=("ann", "bob"), prompt=None, source=Source.HUMAN):

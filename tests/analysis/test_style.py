@@ -46,12 +46,6 @@ TEXTS = [
 ]
 
 
-@pytest.fixture
-def store():
-    with Store.in_memory() as opened:
-        yield opened
-
-
 def counted(text):
     """Count what a reply has, by Python's own regular expressions."""
     prose = re.sub(r"```.*?(```|\Z)", "", text, flags=re.DOTALL)

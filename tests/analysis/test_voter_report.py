@@ -20,13 +20,6 @@ from coupled_arena.views.tables.votes import voters_answer, voters_text
 from coupled_arena.views.words.votes import told_words
 from tests.stored import MODELS, fill
 
-
-@pytest.fixture
-def store():
-    with Store.in_memory() as opened:
-        yield opened
-
-
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 

@@ -11,7 +11,6 @@ from coupled_arena.core.records import Sampling
 from coupled_arena.generation.capacity import Capacity
 from coupled_arena.generation.lockstep import LockstepEngine
 from coupled_arena.generation.worker import EngineWorker
-from coupled_arena.store.database import Store
 from tests.generation.markov import MarkovModel, random_chain
 
 WORDS = ["go ", "left ", "right ", "up ", "down ", "end"]
@@ -37,12 +36,6 @@ def talking(name, seed, **options):
 @pytest.fixture
 def models():
     return {name: talking(name, seed) for seed, name in enumerate(["ann", "bob", "cas", "dot"])}
-
-
-@pytest.fixture
-def store():
-    with Store.in_memory() as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from coupled_arena.core.records import Vote, new_id
 from coupled_arena.store.tables import repeats, votes
 from coupled_arena.store.work_queues.battles import Backlog
 from tests.counted import counted, vote_count
-from tests.stored import MODELS, fill
+from tests.stored import MODELS, fill, rows
 
 QUESTIONS = [f"Which way is {n}?" for n in range(40)]
 
@@ -32,11 +32,6 @@ def annotate(store):
     for annotation, backlog in made:
         annotation.close()
         backlog.close()
-
-
-def read(store, query):
-    with store.cursor() as cursor:
-        return cursor.execute(query).fetchall()
 
 
 def vote_on_all(annotation, owner, choose=lambda view: (2, 1)):
@@ -83,8 +78,8 @@ def test_a_share_comes_twice_well_apart_and_turned(annotate, store):
         assert came[at][1].turns[0].answers == came[first][1].turns[0].answers[::-1]
         assert came[at][0].models == made[ids[at]].models[::-1]
     assert len({ids[at] for at in again}) == 8  # none comes a third time
-    seconds = read(store, "select battle, voter, ranks, shown from repeats")
-    firsts = dict(read(store, "select battle, ranks from votes"))
+    seconds = rows(store, "select battle, voter, ranks, shown from repeats")
+    firsts = dict(rows(store, "select battle, ranks from votes"))
     assert {battle for battle, *_ in seconds} == {ids[at] for at in again}
     # Whoever goes by the text says the same of it, whichever side it is on.
     assert all(ranks == firsts[battle] for battle, _, ranks, _ in seconds)
@@ -94,16 +89,16 @@ def test_a_share_comes_twice_well_apart_and_turned(annotate, store):
 def test_second_votes_are_on_no_board(annotate, store):
     fill(store, QUESTIONS)
     vote_on_all(annotate(0.5), "eve", lambda view: (1, 2))
-    assert read(store, "select count(*) from repeats") == [(20,)]
+    assert rows(store, "select count(*) from repeats") == [(20,)]
     assert vote_count(store) == len(QUESTIONS)
     assert sum(n for *_, n in counted(store)) == len(QUESTIONS)
-    assert read(store, "select distinct ranks from repeats") == [([2, 1],)]  # of the other side
+    assert rows(store, "select distinct ranks from repeats") == [([2, 1],)]  # of the other side
 
 
 def test_three_answers_keep_their_ranks(annotate, store):
     fill(store, QUESTIONS[:20], MODELS)
     vote_on_all(annotate(0.5), "eve", lambda view: (1, 2, 3))
-    assert read(store, "select distinct ranks, shown from repeats") == [([3, 2, 1], [2, 1, 0])]
+    assert rows(store, "select distinct ranks, shown from repeats") == [([3, 2, 1], [2, 1, 0])]
 
 
 def test_nothing_comes_twice_within_ten(annotate, store):
@@ -167,9 +162,9 @@ def test_a_second_vote_can_be_undone_and_explained(annotate, store):
     view = annotation.view("eve", round_id)
     assert (view.counted.ranks, view.reasons.comment) == ((2, 1), "so")
     annotation.next("eve")
-    (row,) = read(store, "select second_vote, ranks, criteria, comment from repeats")
+    (row,) = rows(store, "select second_vote, ranks, criteria, comment from repeats")
     assert row == (vote, [1, 2], ["style"], "so")
-    assert read(store, "select count(*) from rationales") == [(0,)]
+    assert rows(store, "select count(*) from rationales") == [(0,)]
 
 
 def test_one_that_is_left_open_is_stored_when_the_server_ends(annotate, store):
@@ -177,9 +172,9 @@ def test_one_that_is_left_open_is_stored_when_the_server_ends(annotate, store):
     annotation = annotate()
     round_id = until_a_repeat(annotation, "eve")
     annotation.vote("eve", round_id, (1, 2))
-    assert read(store, "select count(*) from repeats") == [(0,)]
+    assert rows(store, "select count(*) from repeats") == [(0,)]
     annotation.close()
-    assert read(store, "select count(*) from repeats") == [(1,)]
+    assert rows(store, "select count(*) from repeats") == [(1,)]
 
 
 def test_a_repeat_takes_no_vote_from_others(annotate, store):

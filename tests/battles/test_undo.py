@@ -25,7 +25,7 @@ from coupled_arena.store.work_queues.battles import Backlog
 from tests.battles.test_battle import QUESTION, endless, finish, played
 from tests.counted import counted, vote_count
 from tests.patience import until
-from tests.stored import MODELS, fill
+from tests.stored import MODELS, fill, rows
 
 LONG = 60.0  # seconds; no test waits for them
 
@@ -58,11 +58,6 @@ def rounds(request):
 def held(store):
     with store.cursor() as cursor:
         return votes.held(cursor)
-
-
-def rows(store, query):
-    with store.cursor() as cursor:
-        return cursor.execute(query).fetchall()
 
 
 def test_a_vote_that_can_be_undone_is_stored_and_counts_for_nothing(rounds, store):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from coupled_arena.core import naming
 from coupled_arena.core.errors import SettingsError
-from coupled_arena.core.naming import NameList, known_names, languages
+from coupled_arena.core.naming import NameList, known_names
 from coupled_arena.core.settings import load_settings
 
 # A word that means other things, too: only the introduction can tell.
@@ -30,7 +31,7 @@ INTRODUCED = {
 
 
 def test_every_language_of_the_list_is_tried():
-    assert INTRODUCED.keys() == set(languages())
+    assert INTRODUCED.keys() == set(naming._phrases())
     assert len(INTRODUCED) >= 10
 
 

@@ -5,17 +5,10 @@ import pytest
 from coupled_arena.judging.judge import Judge
 from coupled_arena.judging.prompt import JudgePrompt
 from coupled_arena.judging.spec import JudgeSpec
-from coupled_arena.store.database import Store
 from tests.batches import at_once
 from tests.judging.scripted import KEY
 from tests.patience import PATIENCE
 from tests.store.conftest import make_battle
-
-
-@pytest.fixture
-def store():
-    with Store.in_memory() as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -20,12 +20,6 @@ MODELS = ("ann", "bob", "cas")
 GRID = [(0.3, 1.0), (0.7, 1.0), (1.0, 1.0), (0.7, 0.9)]
 
 
-@pytest.fixture
-def store():
-    with Store.in_memory() as opened:
-        yield opened
-
-
 def swept(store, grid):
     """Store answers of three models under each sampling; the warmer, the less they share."""
     rng = np.random.default_rng(8)

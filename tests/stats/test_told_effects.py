@@ -88,14 +88,14 @@ def test_too_few_are_counted_and_nothing_more():
     rng = np.random.default_rng(3)
     for voters, votes in ((9, 200), (30, 3)):
         told = told_effects(drawn(rng, NONE, voters, votes), K)
-        assert not told.is_enough
+        assert len(told.change) == 0
         assert told.p_value == 1.0
         assert told.voters <= voters
     blind = drawn(rng, NONE)
     told = told_effects(replace(blind, told=np.zeros_like(blind.told)), K)
     assert (told.votes, told.voters) == (0, 0)
     nobody = ToldVotes(*(np.empty(0, kind) for kind in (int, int, int, float, int)))
-    assert not told_effects(nobody, 0).is_enough
+    assert len(told_effects(nobody, 0).change) == 0
 
 
 def test_sides_and_models_nobody_was_shown_change_nothing():

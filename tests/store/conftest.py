@@ -23,7 +23,6 @@ from coupled_arena.core.records import (
     Vote,
     new_id,
 )
-from coupled_arena.store.database import Store
 
 
 def make_battle(*models: str, turns: int = 1, **changes: Any) -> Battle:
@@ -66,12 +65,6 @@ def new_battle() -> Callable[..., Battle]:
 @pytest.fixture(scope="session")
 def new_vote() -> Callable[..., Vote]:
     return make_vote
-
-
-@pytest.fixture
-def store() -> Iterator[Store]:
-    with Store.in_memory() as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -10,13 +10,14 @@ import pytest
 
 from coupled_arena.core.choices import Flips, JudgeScore
 from coupled_arena.core.errors import StoreError
-from coupled_arena.core.records import Mode, Outcome, Prompt, Source, pairwise
+from coupled_arena.core.records import Mode, Outcome, Prompt, Source
 from coupled_arena.core.verdicts import Probabilities
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import clusters, comparisons
 from coupled_arena.store.queries.clusters import InfluenceCells
 from coupled_arena.store.queries.comparisons import Selection
 from tests.batches import at_once, judge
+from tests.counted import pairwise
 
 MODES, OUTCOMES = list(Mode), [outcome.value for outcome in Outcome]
 FLIPPED = {"first": "second", "second": "first"}

@@ -20,6 +20,7 @@ from coupled_arena.store.transfer import merge_staged
 from coupled_arena.store.transfer.export import export
 from coupled_arena.store.transfer.file_rows import Rejected
 from coupled_arena.store.transfer.importing import import_files
+from tests.stored import rows
 
 PUBLISHED = Path(__file__).parents[2].parent / "shared" / "data" / "ppr"
 FIRST, SECOND, TIE, BOTH_BAD = range(4)
@@ -86,11 +87,6 @@ def write_lines(path, rows):
 
 
 WRITERS = [write_lines, write_array, write_csv, write_parquet]
-
-
-def rows(store, query):
-    with store.cursor() as cursor:
-        return cursor.execute(query).fetchall()
 
 
 def counts(store, judge=None):

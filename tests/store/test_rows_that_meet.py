@@ -26,7 +26,8 @@ from coupled_arena.core.records import Outcome
 from coupled_arena.core.vote_columns import WINNERS, outcome_of
 from coupled_arena.store.transfer.importing import import_files
 from tests.stats.real_votes import FOLDER, golden, needs_real_votes
-from tests.store.test_importing import counts, rows
+from tests.store.test_importing import counts
+from tests.stored import rows
 
 DOCS = Path(__file__).parents[2] / "docs"
 FIRST, SECOND, TIE, BOTH_BAD = range(4)

@@ -20,6 +20,7 @@ from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.store.queries.votes_by_voter import shared_votes
 from coupled_arena.store.transfer.export import export
 from coupled_arena.store.transfer.importing import import_files
+from tests.stored import rows
 
 PAIRS = (("a", "b"), ("a", "c"), ("b", "c"))
 FIRST = 0.62  # how often the answer shown first wins
@@ -59,11 +60,6 @@ def stored(csv):
     with Store.open(csv.with_suffix(".duckdb")) as store:
         import_files(store, [csv])
     return csv.with_suffix(".duckdb")
-
-
-def rows(store, query):
-    with store.cursor() as cursor:
-        return cursor.execute(query).fetchall()
 
 
 def kept(store):

@@ -16,6 +16,7 @@ from coupled_arena.store.work_queues import judging
 from coupled_arena.store.work_queues.judging import MatchupSelection, PendingMatchups
 from tests.batches import at_once
 from tests.store.conftest import make_battle, make_vote
+from tests.stored import rows
 
 BOTH = MatchupSelection("ann", Swap.BOTH)
 RANDOM = MatchupSelection("ann", Swap.RANDOM)
@@ -38,11 +39,6 @@ def judge(store, matchups, outcome=Outcome.FIRST, raw="…", name="ann"):
             cursor, [m.answered(name, outcome, raw, 0.25) for m in matchups]
         )
     )
-
-
-def rows(store, query):
-    with store.cursor() as cursor:
-        return cursor.execute(query).fetchall()
 
 
 @pytest.fixture

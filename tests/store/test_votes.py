@@ -9,16 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coupled_arena.core.errors import VoteError
-from coupled_arena.core.records import Source, new_id, pairwise
+from coupled_arena.core.records import Source, new_id
 from coupled_arena.store.database import Store
 from coupled_arena.store.tables import votes
 from tests.batches import at_once
-from tests.counted import counted, vote_count
-
-
-def rows(store, query):
-    with store.cursor() as cursor:
-        return cursor.execute(query).fetchall()
+from tests.counted import counted, pairwise, vote_count
+from tests.stored import rows
 
 
 def test_a_vote_is_kept_as_it_was_cast(store, new_battle, new_vote):

@@ -271,8 +271,6 @@ _DTYPES = {
     "tokens_a": "Int32",
     "tokens_b": "Int32",
 }
-COLUMNS = tuple(_DTYPES)
-"""Columns that every flat table has; two for each judge come after them."""
 
 # These tell it from the files of others, and from those that can be imported.
 _SIGNATURE = {"vote", "battle", "turns", "counted", "place_a", "place_b", "tokens_a", "tokens_b"}

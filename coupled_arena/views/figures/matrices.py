@@ -16,7 +16,6 @@ FULL = 32  # models above which they have room for none
 _FIXED = 8  # models above which cells keep their width, and a phone moves the figure sideways
 _COLUMN_LINES = 3  # of a name that stands on end below a phone's column
 _CELL, _BESIDE = 38, 214  # pixels of such a cell, and of the names beside all of them
-_SQUARE = "\N{BLACK SQUARE}"
 
 
 def number(value: float) -> float | None:

@@ -1,12 +1,13 @@
 """The leaderboard on a large store, and against the paper's algorithms on rows.
 
-    python -m benchmarks.leaderboard [--votes N] [--per-prompt N] [--folder DIR]
+    python -m benchmarks.leaderboard [--votes N] [--per-prompt N] [--people N] [--folder DIR]
 
 Builds a store of N human votes among 20 models, each with a judge's verdict, half of the battles
 coupled, and times what the board shows: human-only and prediction-powered rank-sets, the pair
-matrix, coupled against independent. Then times Algorithms 1 and 2 of the ranking paper on 100,000
-rows (vectorised NumPy, from the tests, where it meets the golden values) against the same from
-counts, which is what the board does, row counting in the store included.
+matrix, coupled against independent; in turn for people like the voters and for exactly these. Then
+times Algorithms 1 and 2 of the ranking paper on 100,000 rows (vectorised NumPy, from the tests,
+where it meets the golden values) against the same from counts, which is what the board does, row
+counting in the store included.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from pathlib import Path
 
 import numpy as np
 
-from coupled_arena.analysis.leaderboard.board_estimates import read_estimates
+from coupled_arena.analysis.leaderboard.board_estimates import Method, read_estimates
 from coupled_arena.analysis.leaderboard.result import leaderboard
-from coupled_arena.core.choices import BoardSource, Covariance, Cutoff, Weighting
+from coupled_arena.core.choices import BoardSource, Covariance, Cutoff, Voters, Weighting
 from coupled_arena.stats.counts import JudgedCounts
 from coupled_arena.stats.ranking.estimates import estimate
 from coupled_arena.stats.ranking.rank_sets import LIVE_DRAWS, rank_sets
@@ -32,25 +33,30 @@ from coupled_arena.store.queries.comparisons import Cursor, Selection
 from tests.stats.reference import Rows, powered, rank_sets_chi2
 from tests.store.conftest import make_battle, make_vote
 
-MODELS = 20
+MODELS, ROUNDS = 20, 5
 
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--votes", type=int, default=1_000_000)
     arguments.add_argument("--per-prompt", type=int, default=1)
-    arguments.add_argument("--folder", type=Path, default=None)
+    arguments.add_argument("--people", type=int, default=5000)
+    arguments.add_argument("--folder", type=Path, default=None, help="keeps the store there")
     given = arguments.parse_args()
-    with tempfile.TemporaryDirectory(dir=given.folder) as folder:
-        board_on_a_large_store(Path(folder) / "arena.duckdb", given.votes, given.per_prompt)
+    with tempfile.TemporaryDirectory() as folder:
+        path = (given.folder or Path(folder)) / "arena.duckdb"
+        board_on_a_large_store(path, given.votes, given.per_prompt, given.people)
     against_rows()
 
 
-def board_on_a_large_store(path: Path, votes: int, per_prompt: int) -> None:
+def board_on_a_large_store(path: Path, votes: int, per_prompt: int, people: int) -> None:
+    there = path.exists()
     with Store.open(path) as store:
-        made = seconds(lambda: fill(store, votes, per_prompt))
-        print(f"store of {votes:,} votes made in {made:.0f} s")
-        taken = [seconds(lambda: show(store)) for _ in range(6)][1:]
+        if not there:
+            made = seconds(lambda: fill(store, votes, per_prompt, people))
+            print(f"store of {votes:,} votes made in {made:.0f} s", flush=True)
+        show(store)
+        both = [[seconds(lambda v=v: show(store, v)) for v in Voters] for _ in range(ROUNDS)]
         estimates = read_estimates(store, Selection(judge="judge"), draws=LIVE_DRAWS)
         battle = make_battle("model-00", "model-01")
         added = seconds(lambda: store.add_battle(battle))
@@ -61,17 +67,19 @@ def board_on_a_large_store(path: Path, votes: int, per_prompt: int) -> None:
         ]
         with store.cursor() as cursor:
             checked = seconds(lambda: [each for each in examine(cursor) if each.wrong])
-    print(
-        f"board of {votes:,} votes, {per_prompt} a prompt: {statistics.median(taken):.3f} s "
-        f"({min(taken):.3f} to {max(taken):.3f}); another alpha: {statistics.median(again):.3f} s"
-    )
+    for voters, taken in zip(Voters, zip(*both, strict=True), strict=True):
+        print(
+            f"board of {votes:,} votes of {people:,} people, {per_prompt} a prompt, {voters}: "
+            f"{statistics.median(taken):.3f} s ({min(taken):.3f} to {max(taken):.3f})"
+        )
+    print(f"another alpha: {statistics.median(again):.3f} s")
     print(f"a battle is stored in {added:.3f} s, a vote in {cast:.3f} s")
     print(f"all that `doctor` checks: {checked:.1f} s")
 
 
-def show(store: Store) -> None:
-    selection = Selection(judge="judge")
-    estimates = read_estimates(store, selection, draws=LIVE_DRAWS, judge_alone=False)
+def show(store: Store, voters: Voters = Voters.LIKE) -> None:
+    selection, method = Selection(judge="judge"), Method(voters=voters)
+    estimates = read_estimates(store, selection, method, draws=LIVE_DRAWS, judge_alone=False)
     for source in (BoardSource.HUMAN, BoardSource.PPR):
         leaderboard(estimates, source=source)
 
@@ -92,7 +100,7 @@ def draw(cursor: Cursor, battles: int, models: int) -> None:
     )
 
 
-def fill(store: Store, votes: int, per_prompt: int) -> None:
+def fill(store: Store, votes: int, per_prompt: int, people: int = 5000) -> None:
     def work(cursor) -> None:
         draw(cursor, votes, MODELS)
         cursor.execute(
@@ -106,7 +114,7 @@ def fill(store: Store, votes: int, per_prompt: int) -> None:
             insert into turns (battle, turn, prompt)
             select battle, 0, 'prompt ' || (i // {per_prompt}) from drawn;
             insert into votes (vote, battle, voter, ranks, both_bad, source, early, cast_at)
-            select battle, battle, 'voter ' || (i % 5000),
+            select battle, battle, 'voter ' || (i % {people}),
                 case when luck < .3 + .01 * (b - a) then [1, 2] when luck < .7 then [2, 1]
                 else [1, 1] end, luck > .9, 'human', false, now()
             from drawn;

@@ -2,13 +2,15 @@
 
     python -m benchmarks.planned_votes arena.duckdb [--judge gpt-4] [--pairs A:B,C:D] [--power 0.8]
     python -m benchmarks.planned_votes --pilots [--repeats 600]
+    python -m benchmarks.planned_votes --people [--repeats 100]
 
 What is counted is how often the rank-sets of the board then separate the two models: by the votes
 alone, and with a judge by as many fewer as the plan promises. A board with the any-time cut-off is
 looked at while its votes come, and must have separated the two before they are all there. Shares
 below the power that was asked for by more than three binomial errors are marked. A plan for a pair
 on boards that hold few votes for it is left out, for drawing again shows the same few. Leads are
-told. With `--pilots`, leads are estimates from few votes on made-up models.
+told. With `--pilots`, leads are estimates from few votes on made-up models. With `--people`, people
+have tastes, true leads are told, and a plan may be to separate one model from several at once.
 """
 
 from __future__ import annotations
@@ -23,7 +25,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coupled_arena.analysis.audit.plan import PLANNED, PlanGoal, plan_separation
-from coupled_arena.analysis.leaderboard.board_estimates import BoardEstimates, read_estimates
+from coupled_arena.analysis.leaderboard.board_estimates import (
+    BoardEstimates,
+    Method,
+    read_estimates,
+)
 from coupled_arena.core.choices import BoardSource, Cutoff
 from coupled_arena.stats.counts import JudgedCounts, PairCounts
 from coupled_arena.stats.judges.planner import (
@@ -35,8 +41,9 @@ from coupled_arena.stats.judges.planner import (
 from coupled_arena.stats.judges.powered_means import contrast
 from coupled_arena.stats.ranking.estimates import Estimate, estimate, estimate_from_votes
 from coupled_arena.stats.ranking.rank_sets import LIVE_DRAWS, Separation
-from coupled_arena.stats.simulation.rank_set_runs import binomial_error
-from coupled_arena.stats.simulation.truths import SimulatedTruth, evenly
+from coupled_arena.stats.simulation.coverage import estimate_drawn
+from coupled_arena.stats.simulation.rank_set_runs import Ranking, binomial_error
+from coupled_arena.stats.simulation.truths import Campaign, SimulatedTruth, evenly
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Selection
 
@@ -75,6 +82,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("db", type=Path, nargs="?")
     parser.add_argument("--pilots", action="store_true", help="plans from made-up pilots instead")
+    parser.add_argument("--people", action="store_true", help="plans in people who have tastes")
     parser.add_argument("--judge")
     parser.add_argument("--models", help="only these: A,B,C")
     parser.add_argument("--pairs", help="A:B,C:D; by default neighbours by their win rates")
@@ -85,6 +93,9 @@ def main() -> None:
     given = parser.parse_args()
     if given.pilots:
         pilots(given.power, given.repeats, 10_000_000)
+        return
+    if given.people:
+        campaigns(given.power, given.repeats)
         return
     models = tuple(given.models.split(",")) if given.models else None
     with Store.open(given.db) as store:
@@ -162,6 +173,71 @@ def _piloted(
         ahead = Separation(made, LIVE_DRAWS).rank_sets().ahead
         separated.append(bool(ahead[one, other] or ahead[other, one]))
     return separated[0], separated[1], total
+
+
+CAMPAIGNS = (
+    ("one ahead of two equals", (0.4, 0, 0), 0, (1, 2)),
+    ("one ahead of four equals", (0.5, 0, 0, 0, 0), 0, (1, 2, 3, 4)),
+    ("one ahead of seven equals", (0.5, 0, 0, 0, 0, 0, 0, 0), 0, tuple(range(1, 8))),
+    ("one behind four equals", (0, 0, 0, 0, -0.5), 4, (0, 1, 2, 3)),
+    ("three evenly apart, first and second", evenly(3, 0.8), 0, (1,)),
+    ("five evenly apart, second and third", evenly(5, 1.6), 1, (2,)),
+    ("eight evenly apart, first and second", evenly(8, 2.8), 0, (1,)),
+)
+"""Strengths of models, and which one is to be separated from which others."""
+
+
+def campaigns(power: float, repeats: int) -> None:
+    """Print how often as many more people as a plan asks for separate a model from others.
+
+    A pilot has 3,000 votes of 30 people with tastes of .7 log-odds.
+    """
+    row("strengths", "more people, median", "separated", "asked for")
+    row(*["---"] * 4)
+    for name, strengths, model, others in CAMPAIGNS:
+        pilot = Campaign(strengths, 30, 3000, taste=0.7)
+        found = [_enlarged(pilot, (model, *others), power, repeat) for repeat in range(repeats)]
+        people, separated = np.array(found, dtype=float).T
+        share = float(separated.mean())
+        kept = f"{share:.3f} ± {binomial_error(share, repeats):.3f}"
+        row(name, f"{np.median(people):,.0f}", kept, f"{power:g}")
+
+
+def _enlarged(
+    pilot: Campaign, models: tuple[int, ...], power: float, repeat: int
+) -> tuple[int, bool]:
+    """Return how many more people a plan asks for, and whether a board of so many separates."""
+    one, first, *more = (pilot.models[place] for place in models)
+    lead = float(pilot.theta[models[0]] - pilot.theta[models[1]])
+    goal = PlanGoal(one, first, power=power, lead=lead, more=tuple(more))
+    made = plan_separation(campaign_board(pilot, np.random.default_rng([5, repeat])), goal)
+    asked_for = made.people_to_ask or 0
+    people = pilot.voters + asked_for
+    larger = replace(pilot, voters=people, votes=people * (made.votes_each or 100))
+    board = campaign_board(larger, np.random.default_rng([6, repeat]))
+    ahead = board.separation(BoardSource.HUMAN).rank_sets().ahead
+    apart = (ahead | ahead.T)[models[0], list(models[1:])]
+    return asked_for, bool(apart.all())
+
+
+def campaign_board(truth: Campaign, rng: np.random.Generator) -> BoardEstimates:
+    """Return the estimates of a campaign's votes."""
+    drawn = truth.draw(rng)
+    counts = drawn.counts()
+    return BoardEstimates(
+        selection=Selection(),
+        method=Method(),
+        votes=counts.votes,
+        identical=PairCounts(counts.models, np.zeros_like(counts.votes.counts)),
+        judged=counts,
+        by_source={BoardSource.HUMAN: estimate_drawn(drawn, Ranking.HUMAN)},
+        modes=None,
+        mixed=(),
+        left_out=0,
+        version=(0,),
+        idle=(),
+        draws=2000,
+    )
 
 
 def _votes_of(truth: SimulatedTruth, rng: np.random.Generator) -> PairCounts:

@@ -48,7 +48,7 @@ def plan(
     against: Annotated[
         str | None,
         Field(N_("Aim"), nothing=N_("An interval of its win rate")),
-        Doc("Separate it from this model."),
+        Doc("Separate it from this model; from A,B: from both at once."),
     ] = None,
     width: Annotated[
         float,
@@ -62,7 +62,7 @@ def plan(
     power: Annotated[
         float,
         Field(N_("Probability to separate"), step=0.05),
-        Doc("Probability that the leaderboard separates the two."),
+        Doc("Probability that the leaderboard separates them."),
     ] = 0.8,
     verdicts_per_vote: Annotated[
         float,
@@ -123,7 +123,7 @@ def plan(
     if cutoff not in PLANNED:
         raise ArenaError(f"`cutoff` of a plan is one of {', '.join(PLANNED)}, not {cutoff}.")
     goal = PlanGoal(
-        *(model, against, width, power, lead, alpha),
+        *(model, None, width, power, lead, alpha),
         cutoff=Cutoff(cutoff),
         verdicts_per_vote=verdicts_per_vote,
         price=price,
@@ -131,11 +131,13 @@ def plan(
     with check_store(store).reading() as opened:
         selection = selection_of(opened, mode, None, None, category, language)
         selection = replace(selection, judge=judge or only_judge(opened))
-        made = (
-            plan_interval(read_audit_estimates(opened, selection, Ties(ties)), goal)
-            if against is None
-            else plan_separation(read_estimates(opened, selection), goal)
-        )
+        if against is None:
+            made = plan_interval(read_audit_estimates(opened, selection, Ties(ties)), goal)
+        else:
+            board = read_estimates(opened, selection)
+            others = [against] if against in board.votes.models else against.split(",")
+            goal = replace(goal, other=others[0], more=tuple(others[1:]))
+            made = plan_separation(board, goal)
     return Result(
         "More votes",
         made,

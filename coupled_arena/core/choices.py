@@ -202,8 +202,7 @@ class Copula(Choice):
 class PValues(Choice):
     """How p-values come from the bootstrap.
 
-    SWAP : as percentile, but where that is at most alpha no lower than `swap_p_values`, in the
-        first order than a quarter of it.
+    SWAP : as percentile, but where that is at most alpha no lower than `swap_p_values`.
     PERCENTILE : (1 + samples that contradict) / (B + 1); rejects too often on few prompts with
         heavy tails.
     APPROXIMATE : normal law with the bootstrap's standard deviation; rejects too often where

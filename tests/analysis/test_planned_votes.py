@@ -8,19 +8,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.planned_votes import keep
+from benchmarks.planned_votes import campaign_board, keep
 from coupled_arena.analysis.audit.plan import PlanGoal, plan_separation
 from coupled_arena.analysis.leaderboard.board_estimates import (
-    BoardEstimates,
-    Method,
     read_estimates,
 )
 from coupled_arena.analysis.leaderboard.given_tables import store_of_votes
 from coupled_arena.core.choices import BoardSource, Cutoff
 from coupled_arena.core.vote_columns import VERDICT
-from coupled_arena.stats.counts import PairCounts
-from coupled_arena.stats.simulation.coverage import estimate_drawn
-from coupled_arena.stats.simulation.rank_set_runs import Ranking, binomial_error
+from coupled_arena.stats.simulation.rank_set_runs import binomial_error
 from coupled_arena.stats.simulation.truths import Campaign
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.views.words.plan import plan_words
@@ -82,26 +78,6 @@ def test_what_is_too_much_to_draw_is_left_out(board):
     assert keep(board, goal, BoardSource.HUMAN, repeats=1, most=10) is None
 
 
-def campaign_board(truth, rng):
-    """Return the estimates of a campaign's votes."""
-    drawn = truth.draw(rng)
-    counts = drawn.counts()
-    return BoardEstimates(
-        selection=Selection(),
-        method=Method(),
-        votes=counts.votes,
-        identical=PairCounts(counts.models, np.zeros_like(counts.votes.counts)),
-        judged=counts,
-        by_source={BoardSource.HUMAN: estimate_drawn(drawn, Ranking.HUMAN)},
-        modes=None,
-        mixed=(),
-        left_out=0,
-        version=(0,),
-        idle=(),
-        draws=2000,
-    )
-
-
 def planned_people(truth, seed, lead=None):
     board = campaign_board(truth, np.random.default_rng(seed))
     return plan_separation(board, PlanGoal(*truth.models[:2], lead=lead))
@@ -144,3 +120,18 @@ def test_so_many_people_more_separate_the_two_as_often_as_planned():
         board = campaign_board(more, np.random.default_rng([6, repeat]))
         kept += board.separation(BoardSource.HUMAN).rank_sets().low.max() == 2
     assert kept / repeats > 0.8 - 3 * (0.8 * 0.2 / repeats) ** 0.5
+
+
+def test_the_first_parts_from_two_equals_as_often_as_planned():
+    """By a plan for one of them alone in .67 of boards."""
+    truth, repeats, kept = Campaign((0.4, 0.0, 0.0), 30, 3000, taste=0.7), 60, 0
+    lead = float(truth.theta[0] - truth.theta[1])
+    for repeat in range(repeats):
+        board = campaign_board(truth, np.random.default_rng([5, repeat]))
+        goal = PlanGoal(truth.models[0], truth.models[1], lead=lead, more=truth.models[2:])
+        made = plan_separation(board, goal)
+        people = truth.voters + made.people_to_ask
+        more = replace(truth, voters=people, votes=people * made.votes_each)
+        board = campaign_board(more, np.random.default_rng([6, repeat]))
+        kept += board.separation(BoardSource.HUMAN).rank_sets().ahead[0, 1:].all()
+    assert kept / repeats > 0.8 - 2 * (0.8 * 0.2 / repeats) ** 0.5

@@ -138,6 +138,19 @@ def test_a_plan(call, answer, small):
 
 
 @needs_real_votes
+def test_a_plan_to_separate_a_model_from_several_at_once(answer, real):
+    """More votes than for the harder one alone, by any chance to fail on the other."""
+    one, other, both = (
+        answer("plan", "gpt-4", "--against", names, "--lead", 0.03, "--db", real)
+        for names in ("claude-v1", "gpt-3.5-turbo", "claude-v1,gpt-3.5-turbo")
+    )
+    assert both["other"] == "claude-v1,gpt-3.5-turbo"
+    needed = [each["votes_alone"] / each["votes_there"] for each in (one, other, both)]
+    assert needed[2] > 1.02 * max(needed[:2])
+    assert "from claude-v1 and gpt-3.5-turbo at once" in both["words"][0]
+
+
+@needs_real_votes
 def test_a_plan_for_a_place_on_the_leaderboard_of_all_models(answer, real):
     """Twenty models at once: a cut-off of 3.5, for which a test of two alone plans for 40 %."""
     board = answer("leaderboard", "--db", real, "--source", "human")

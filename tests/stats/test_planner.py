@@ -15,6 +15,7 @@ from coupled_arena.stats.judges.planner import (
     explained_within_pairs,
     likely_lead,
     needs,
+    power_of_each,
     spread_of_leads,
     unevenness_of,
     variance_for_power,
@@ -179,3 +180,33 @@ def test_a_likely_lead_is_what_integration_says():
     for end, share in ((found.least, 0.1), (found.most, 0.9)):
         assert posterior.cdf(end) - posterior.cdf(-end) == pytest.approx(share, abs=2e-3)
     assert found.planned < 0.06
+
+
+@pytest.mark.parametrize("critical", [2.3, 3.3])
+def test_several_separations_at_once_need_more_power_of_each(critical):
+    """Independent ones multiply, and equal ones are one; an easy one adds nothing."""
+    even = np.ones(3)
+    for correlation, wanted in ((np.eye(3), 0.8 ** (1 / 3)), (np.ones((3, 3)), 0.8)):
+        found = power_of_each(even, correlation, critical, 0.8)
+        assert found == pytest.approx(wanted, abs=4e-3)
+    assert power_of_each(np.array([1.0, 0.3]), np.eye(2), critical, 0.8) == pytest.approx(
+        0.8, abs=4e-3
+    )
+    assert power_of_each(np.array([0.7]), np.eye(1), critical, 0.8) == 0.8
+
+
+@pytest.mark.parametrize("models", [3, 5, 8])
+def test_all_separations_pass_as_often_as_was_planned(models):
+    """Differences of one model and equal others, as normal as a board's."""
+    rng, power, critical, lead = np.random.default_rng(models), 0.8, 2.7, 0.06
+    weights = np.hstack([np.ones((models - 1, 1)), -np.eye(models - 1)])
+    covariance = weights @ weights.T / 1000
+    error, own = covariance[0, 0] ** 0.5 / lead, np.diag(covariance) ** 0.5
+    correlation = covariance / np.outer(own, own)
+    each = power_of_each(np.full(models - 1, error), correlation, critical, power)
+    goal = variance_for_power(lead, critical, 0.05, each)
+    times = covariance[0, 0] / goal
+    drawn = lead + rng.multivariate_normal(np.zeros(models - 1), covariance / times, 20_000)
+    passed = drawn / (own / times**0.5) > critical
+    assert passed.all(axis=1).mean() == pytest.approx(power, abs=3 * (0.16 / 20_000) ** 0.5 + 0.005)
+    assert passed.mean() > power + 0.05

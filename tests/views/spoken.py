@@ -249,6 +249,8 @@ def _plans():
             needs = Needs(n, votes, 10 * n, 3.0, 1.5, limit)
             plan = VotePlan(goal, spoken_boards.JUDGE, needs, there, there, lead, 2.3, 4)
             yield plan_findings(plan)
+            several = replace(goal, more=spoken_boards.COLOURS[2:3])
+            yield plan_findings(replace(plan, question=several))
             for between in (0.1, 0.01):
                 crowd = Crowd(30, 100.0, 30.0, 1.0, 3000, 0.01, between, 0.05)
                 yield plan_findings(replace(plan, people=crowd))

@@ -67,6 +67,10 @@ def boards():
         )
         with patch.object(verdict, "plan_separation", return_value=planned):
             yield from map(board_verdict, (close, many))
+    beyond = SimpleNamespace(votes_to_cast_alone=2_000_000, people_to_ask=None)
+    for votes in (beyond, SimpleNamespace(votes_to_cast_alone=7, people_to_ask=None)):
+        with patch.object(verdict, "plan_separation", return_value=votes):
+            yield board_verdict(many)
     yield board_verdict(board_of(duels((_ONE, _TWO, 50_010, 50_000))))
     yield board_verdict(replace(clear, standings=(first,)))
     yield from _said(replace(clear, scope=Scope.MARGINAL))

@@ -129,6 +129,20 @@ class TestBoard:
         assert int(number.replace(",", "")) == pytest.approx(asked, rel=0.05)  # two digits
         assert "more votes" not in board_verdict(replace(board, cutoff=Cutoff.CHI2))
 
+    def test_of_three_the_first_must_part_from_both_others(self):
+        """With .8 for the second alone, one ahead of two equals was first in .67 of boards."""
+        rows = (("ant", "bee", 22, 18), ("ant", "cow", 22, 18), ("bee", "cow", 20, 20))
+        board = board_of(duels(*rows))
+        goal = PlanGoal("ant", "bee", present=True)
+        alone, both = (
+            plan_separation(board.estimates, each).votes_to_cast_alone
+            for each in (goal, replace(goal, more=("cow",)))
+        )
+        said = board_verdict(board)
+        (number,) = re.findall(r"about ([\d,]+) more votes on them would", said)
+        assert int(number.replace(",", "")) == pytest.approx(both, rel=0.05)
+        assert both > 1.15 * alone
+
     def test_who_watches_is_told_how_long_and_that_it_is_safe(self):
         board = board_of(duels(("ant", "bee", 12, 8)), cutoff=Cutoff.ANY_TIME)
         goal = PlanGoal("ant", "bee", lead=0.2, cutoff=Cutoff.ANY_TIME)

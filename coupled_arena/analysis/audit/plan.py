@@ -22,6 +22,7 @@ from coupled_arena.stats.judges.planner import (
     explained_within_pairs,
     likely_lead,
     needs,
+    power_of_each,
     spread_of_leads,
     unevenness_of,
     unsure_variance,
@@ -72,7 +73,7 @@ class PlanGoal:
     width : float
         Of that interval, from end to end.
     power : float
-        Probability that the leaderboard separates the two, whose rank-sets hold for all its
+        Probability that the leaderboard separates them, whose rank-sets hold for all its
         models at once at level `alpha`.
     lead : float or None
         True difference of the two; by default the one that people's votes say now, less what it
@@ -84,6 +85,10 @@ class PlanGoal:
         are there allow it.
     price : float or None
         Of one verdict.
+    more : tuple of str
+        Further models to separate it from, all at once with this probability.
+    present : bool
+        Take the differences that the votes say now for the true ones.
     """
 
     model: str
@@ -95,6 +100,13 @@ class PlanGoal:
     cutoff: Cutoff = Cutoff.MAX_T
     verdicts_per_vote: float = 10
     price: float | None = None
+    more: tuple[str, ...] = ()
+    present: bool = False
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """The models to separate it from."""
+        return () if self.other is None else (self.other, *self.more)
 
 
 _NO_TASTES = 0.05  # of a variance: what tastes add at least where they show
@@ -287,37 +299,40 @@ def plan_separation(board: BoardEstimates, question: PlanGoal) -> VotePlan:
     if human is None:
         raise ArenaError(_("Too few votes yet to plan from: there are none."))
     lacking = _("The leaderboard has no vote on {name!r}. Models with votes: {known}.")
-    places = [_place(lacking, human.models, name) for name in (question.model, question.other)]
-    if places[0] == places[1]:
-        text = _("{model} cannot be separated from itself. Name two models.")
-        raise ArenaError(text.format(model=question.model))
-    if not human.joins(*(names := [human.models[place] for place in places])):
-        raise ArenaError(_(UNJOINED).format(one=names[0], other=names[1]))
-    weights = contrast(len(human.models), *places)
-    of_all = np.zeros(len(board.votes.models))
-    of_all[[board.votes.models.index(model) for model in human.models]] = weights
-    votes = touching(board.votes, of_all)
+    place = _place(lacking, human.models, question.model)
+    for other in question.others:
+        if _place(lacking, human.models, other) == place:
+            text = _("{model} cannot be separated from itself. Name two models.")
+            raise ArenaError(text.format(model=question.model))
+        if not human.joins(question.model, other):
+            raise ArenaError(_(UNJOINED).format(one=question.model, other=other))
     with in_one_line():
-        variance = float(weights @ human.covariance @ weights)
-        check_variance(variance)
-        estimated = float(weights @ human.theta)
-        likely = None if question.lead is not None else _likely(board, question, estimated)
-        lead = question.lead if likely is None else math.copysign(likely.planned, estimated)
-        assert lead is not None
-        goal, critical = _goal(board, question, lead, variance)
+        leads = [_Lead.of(board, question, other) for other in question.others]
+        hardest = max(leads, key=lambda each: each.error)
+        apart = replace(question, power=_power_of_each(board, question, leads))
+        weights, likely, variance = hardest.weights, hardest.likely, hardest.variance
+        of_all, of_any = (np.zeros(len(board.votes.models)) for _each in range(2))
+        at = [board.votes.models.index(model) for model in human.models]
+        of_all[at], of_any[at] = weights, np.abs([each.weights for each in leads]).sum(axis=0)
+        votes = touching(board.votes, of_any)
+        goal, critical = _goal(board, apart, hardest.planned, variance)
         grounds = _Grounds(
             variance=variance,
             explained=_explained(board, of_all, human),
             counted=votes,
             votes=votes,
-            verdicts=touching(board.judged.verdicts, of_all),
+            verdicts=touching(board.judged.verdicts, of_any),
             unevenness=unevenness(board.votes, of_all, human.weighting),
         )
         made = _plan(question, selection, grounds, goal, critical)
-    known = {"lead": lead, "board_models": len(human.models), "reworded": board.reworded}
+    known = {
+        "lead": hardest.planned,
+        "board_models": len(human.models),
+        "reworded": board.reworded,
+    }
     crowd = _crowd(human, weights, votes, goal)
     if crowd is not None and human.tastes is not None and human.tastes.degrees is not None:
-        unsure = unsure_variance(critical, question.power, human.tastes.degrees, variance / goal)
+        unsure = unsure_variance(critical, apart.power, human.tastes.degrees, variance / goal)
         crowd = replace(crowd, unsure=unsure)
     made = replace(made, people=crowd, **known)
     if likely is None:
@@ -326,7 +341,52 @@ def plan_separation(board: BoardEstimates, question: PlanGoal) -> VotePlan:
         math.ceil(made.needs.votes_alone * (likely.planned / each) ** 2)
         for each in (likely.most, likely.least)
     )
-    return replace(made, estimated_lead=estimated, votes_least=least, votes_most=most)
+    return replace(made, estimated_lead=hardest.estimated, votes_least=least, votes_most=most)
+
+
+@dataclass(frozen=True, eq=False)
+class _Lead:
+    """How far a model is apart from another: by its votes, and as it is planned for."""
+
+    weights: FloatArray
+    variance: float
+    estimated: float
+    planned: float
+    likely: LikelyLead | None
+
+    @property
+    def error(self) -> float:
+        """Standard deviation of the difference, relative to the one that is planned for."""
+        return math.sqrt(self.variance) / abs(self.planned)
+
+    @classmethod
+    def of(cls, board: BoardEstimates, question: PlanGoal, other: str) -> _Lead:
+        """Return the one over another model."""
+        human = board.by_source[BoardSource.HUMAN]
+        weights = contrast(len(human.models), *map(human.models.index, (question.model, other)))
+        variance = float(weights @ human.covariance @ weights)
+        check_variance(variance)
+        estimated, likely = float(weights @ human.theta), None
+        planned = question.lead
+        if question.present:
+            planned = estimated
+        elif planned is None:
+            likely = _likely(board, question, weights, estimated)
+            planned = math.copysign(likely.planned, estimated)
+        check_power(planned, question.alpha, question.power)
+        return cls(weights, variance, estimated, planned, likely)
+
+
+def _power_of_each(board: BoardEstimates, question: PlanGoal, leads: list[_Lead]) -> float:
+    """Return the power that the hardest of the separations needs, so that all pass at once."""
+    signs = np.sign([each.planned for each in leads])
+    weights = signs[:, None] * np.stack([each.weights for each in leads])
+    found = weights @ board.by_source[BoardSource.HUMAN].covariance @ weights.T
+    own = np.sqrt(np.diag(found))
+    cutoff = Cutoff.MAX_T if question.cutoff is Cutoff.ANY_TIME else question.cutoff
+    ranks = board.separation(BoardSource.HUMAN).rank_sets(question.alpha, cutoff)
+    errors = np.array([each.error for each in leads])
+    return power_of_each(errors, found / np.outer(own, own), ranks.critical_value, question.power)
 
 
 def _crowd(human: Estimate, weights: FloatArray, votes: int, goal: float) -> Crowd | None:
@@ -343,12 +403,12 @@ def _crowd(human: Estimate, weights: FloatArray, votes: int, goal: float) -> Cro
     return Crowd(*known, votes, within, total - within, goal)
 
 
-def _likely(board: BoardEstimates, question: PlanGoal, lead: float) -> LikelyLead:
-    """Return how far the two models are apart, as far as the board's votes tell."""
+def _likely(
+    board: BoardEstimates, question: PlanGoal, weights: FloatArray, lead: float
+) -> LikelyLead:
+    """Return how far two models are apart, as far as the board's votes tell."""
     human = board.by_source[BoardSource.HUMAN]
     check_power(lead or 0.5, question.alpha, question.power)
-    places = [human.models.index(name) for name in (question.model, question.other or "")]
-    weights = contrast(len(human.models), *places)
     critical = board.separation(BoardSource.HUMAN).rank_sets(question.alpha, Cutoff.MAX_T)
     return likely_lead(
         lead,

@@ -217,7 +217,7 @@ def count_swaps(
     repetitions: Any,
     rounding: Any,
 ) -> Any:
-    """Count swaps after which the statistic of each order is as high as it is."""
+    """Count swaps as `dominance_draws.count_arrays` does."""
     first, second = sizes
     swapped = np.zeros(first if paired else first + second, np.bool_)
     shares = 1 / (first * repetitions), 1 / (second * repetitions)
@@ -229,7 +229,10 @@ def count_swaps(
         _swap(swapped, seed, second, paired)
         drawn = _statistics(places, ours, steps, weights, swapped, shares, paired)
         for order in range(2):
-            counts[order] += drawn[order] >= seen[order] - rounding * abs(seen[order])
+            other = 1 - order
+            gap, even = drawn[order] - seen[order], rounding * abs(seen[order])
+            also = drawn[other] >= seen[other] - rounding * abs(seen[other])
+            counts[order] += gap > even or (gap >= -even and also)
     return counts
 
 

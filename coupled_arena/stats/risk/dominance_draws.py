@@ -14,7 +14,8 @@ which
 
 is at least as large as observed is a p-value. It holds its level for equal models exactly, for any
 number of prompts and any law. The first is above zero where i dominates j in the first order: it is
-the statistic of Mann and Whitney. The other is so in the second.
+the statistic of Mann and Whitney. The other is so in the second. Scores with few values have many
+swaps with the same number. Among these the number of the other order decides.
 
 Each draw has random numbers of its own from SplitMix64 [1]_, so draws depend on the seed alone and
 not on threads. A prompt is drawn by the high half of a 64-bit product, so its probability is off by
@@ -284,7 +285,10 @@ def count_arrays(
     repetitions: int,
     rounding: float,
 ) -> FloatArray:
-    """Count swaps after which the statistic of each order is as high as it is, by arrays."""
+    """Count swaps after which the statistic of each order is as high as it is, by arrays.
+
+    Where it is the same, that of the other order must be as high.
+    """
     first, second = sizes.tolist()
     signed = np.float64(1 / (second * repetitions)), np.float64(-1 / (first * repetitions))
 
@@ -303,7 +307,9 @@ def count_arrays(
     at_once = max(1, _SWAPPED_NUMBERS // len(places))
     for begin in range(0, len(seeds), at_once):
         drawn = statistics(_swap(len(as_seen), seeds[begin : begin + at_once], second, paired))
-        counts += (drawn >= seen - rounding * np.abs(seen)).sum(axis=1)
+        as_high = drawn >= seen - rounding * np.abs(seen)
+        higher = drawn > seen + rounding * np.abs(seen)
+        counts += (higher | (as_high & as_high[::-1])).sum(axis=1)
     return counts
 
 

@@ -174,12 +174,17 @@ def _of(part: str, *columns: Column[VotePlan]) -> Iterator[Column[VotePlan]]:
 
 PLAN: tuple[Column[VotePlan], ...] = (
     Column("judge", str, "Name of the judge"),
+    *_of("question", Column("model", str, "Model of the win rate")),
+    Column(
+        "other",
+        str,
+        "Model to separate it from; several, all at once, with commas",
+        lambda plan: ",".join(plan.question.others) or None,
+    ),
     *_of(
         "question",
-        Column("model", str, "Model of the win rate"),
-        Column("other", str, "Model to separate it from"),
         Column("width", float, "Of the interval, from end to end"),
-        Column("power", float, "Probability that the leaderboard separates the two"),
+        Column("power", float, "Probability that the leaderboard separates them"),
     ),
     Column("lead", float, "Difference of win rates that was planned for"),
     *_of("question", Column("alpha", float, "Error level")),

@@ -13,7 +13,7 @@ from coupled_arena.core.choices import Cutoff
 from coupled_arena.core.language import _, ngettext
 from coupled_arena.views.levels import level
 from coupled_arena.views.markup import joined, paragraph
-from coupled_arena.views.words.names import rounded, verdicts_counted, votes_counted
+from coupled_arena.views.words.names import named, rounded, verdicts_counted, votes_counted
 
 
 def plan_words(plan: VotePlan) -> tuple[str, ...]:
@@ -86,6 +86,11 @@ def _needed(plan: VotePlan) -> str:
             "To separate {model} and {other}, {points} points apart, with probability {power:g} "
             "takes {votes} by people alone."
         )
+    if goal.more:
+        aim = _(
+            "To separate {model} from {others} at once, {points} points from the hardest, with "
+            "probability {power:g} takes {votes} by people alone."
+        )
     judged = _(
         "With {judge} it takes {votes}, and {verdicts:.3g} verdicts on other comparisons for each "
         "vote."
@@ -95,6 +100,7 @@ def _needed(plan: VotePlan) -> str:
         width=goal.width,
         model=goal.model,
         other=goal.other,
+        others=named(goal.others) if goal.more else "",
         points=f"{100 * abs(plan.lead):.2g}" if plan.lead is not None else "",
         power=goal.power,
         votes=votes_counted(needs.votes_alone),

@@ -105,14 +105,16 @@ def _sure(board: Leaderboard) -> str:
 
 
 def _wish(board: Leaderboard, first: list[str]) -> str:
-    """Return what would tell the first two apart; nothing where the planner has no answer."""
+    """Return what would tell who is first; nothing where the planner has no answer."""
     if apart := _unjoined(board, first):
         return _(UNJOINED).format(one=apart[0], other=apart[1])
     plan = _planned(board, first)
     votes = plan.votes_to_cast_alone if plan else 0
     if not plan or not votes:
         return ""
-    one, other = first[:2]
+    one, other, *others = first
+    if others:
+        return _more_people_on_all(plan) if plan.people_to_ask else _more_votes_on_all(votes)
     if plan.people_to_ask:
         return _more_people(plan, one, other)
     if votes > _MOST_VOTES:
@@ -129,6 +131,22 @@ def _wish(board: Leaderboard, first: list[str]) -> str:
         votes,
     )
     return text.format(one=one, other=other, n=rounded(votes))
+
+
+def _more_votes_on_all(votes: int) -> str:
+    """Return what would tell which of more than two models is first."""
+    if votes > _MOST_VOTES:
+        text = _(
+            "At their present differences, more than {n:,} more votes on them would probably "
+            "settle it."
+        )
+        return text.format(n=_MOST_VOTES)
+    text = ngettext(
+        "At their present differences, about {n:,} more vote on them would probably settle it.",
+        "At their present differences, about {n:,} more votes on them would probably settle it.",
+        votes,
+    )
+    return text.format(n=rounded(votes))
 
 
 def _more_people(plan: VotePlan, one: str, other: str) -> str:
@@ -151,6 +169,25 @@ def _more_people(plan: VotePlan, one: str, other: str) -> str:
     return text.format(one=one, other=other, **known)
 
 
+def _more_people_on_all(plan: VotePlan) -> str:
+    """Return likewise of more than two models."""
+    people = plan.people_to_ask or 0
+    if people > _MOST_VOTES:
+        text = _(
+            "At their present differences, more than {n:,} more people would probably settle it."
+        )
+        return text.format(n=_MOST_VOTES)
+    text = ngettext(
+        "At their present differences, about {n:,} more person with {each:,} votes would probably "
+        "settle it. {same}",
+        "At their present differences, about {n:,} more people with {each:,} votes each would "
+        "probably settle it. {same}",
+        people,
+    )
+    known = {"n": rounded(people), "each": plan.votes_each, "same": same_people_words(plan)}
+    return text.format(**known)
+
+
 def _unjoined(board: Leaderboard, first: list[str]) -> tuple[str, str] | None:
     """Return two of the models that no votes join; None where the board is not people's."""
     if board.source is not BoardSource.HUMAN or board.estimate is None:
@@ -160,16 +197,13 @@ def _unjoined(board: Leaderboard, first: list[str]) -> tuple[str, str] | None:
 
 
 def _planned(board: Leaderboard, first: list[str]) -> VotePlan | None:
-    """Return the plan for the first two; None where it is of another board, or there is none."""
+    """Return the plan for the first one and all who may be it; None where there is none."""
     planned = board.source is BoardSource.HUMAN and board.cutoff in PLANNED
     if not planned or len(first) < 2:
         return None
     # The sentence says "at their present difference", so that one is told and not guessed.
-    human = board.estimates.by_source[BoardSource.HUMAN]
-    one, other = (float(human.theta[human.models.index(name)]) for name in first[:2])
-    goal = PlanGoal(
-        model=first[0], other=first[1], lead=one - other, alpha=board.alpha, cutoff=board.cutoff
-    )
+    known = {"alpha": board.alpha, "cutoff": board.cutoff, "present": True}
+    goal = PlanGoal(first[0], first[1], more=tuple(first[2:]), **known)
     try:
         # By people alone: nobody can plan with several judges, or one without a verdict on either.
         alone = replace(board.estimates.selection, judge=None, more_judges=())

@@ -216,10 +216,10 @@
   };
 
   // A server that has no room for a connection says when to come again, and has done nothing yet.
-  const patiently = async (request) => {
+  const patiently = async (attempt) => {
     let shown = false;
     for (let left = REFUSALS; ; left -= 1) {
-      const response = await send(request.clone());
+      const response = await attempt();
       const wait = response.status === 503 ? Number(response.headers.get("retry-after")) : 0;
       if (!wait || !left || trying) {
         if (shown && !trying) showNotice("");
@@ -241,8 +241,10 @@
     if (trying) await back; // a press of now is carried out once the server is there, if it is the same
     const request = new Request(input, options);
     if (joins) request.headers.set("x-arena-page", own());
+    // A text can be sent again as it is; a copy of a request becomes a stream, which others cannot read.
+    const attempt = input instanceof Request ? () => send(request.clone()) : () => send(input, { ...options, headers: request.headers });
     try {
-      const response = await patiently(request);
+      const response = await patiently(attempt);
       // The server does not know this page (any more).
       if (response.status === 409 || response.status === 401 || (hears && !response.ok)) throw new TypeError(path);
       return hears ? unbroken(request, response) : response;

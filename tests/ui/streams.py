@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from tests.patience import until
 
 # The last of the handlers that run, one after another, whenever a tab is selected.
@@ -14,26 +16,13 @@ LAST_OF_A_TAB = """
 }
 """
 
-# The browser does not tell the body of a request that a script may have to send twice.
-POSTED = """
-window.posted = [];
-const send = window.fetch;
-window.fetch = (input, options) => {
-  if (String(input.url ?? input).includes("queue/join")) {
-    const request = input instanceof Request ? input.clone() : new Request(input, options);
-    request.json().then((event) => window.posted.push(event.fn_index));
-  }
-  return send(input, options);
-};
-"""
-
 
 class Streams:
     """The streams that a page opens from now on, and those that are over."""
 
     def __init__(self, page):
         self._page = page
-        page.add_init_script(POSTED)
+        self._posted = []
         self._over = set()
         self.opened = []
         page.on("request", self._asked)
@@ -43,6 +32,8 @@ class Streams:
     def _asked(self, request):
         if "queue/data" in request.url:
             self.opened.append(request)
+        if "queue/join" in request.url:
+            self._posted.append(json.loads(request.post_data)["fn_index"])
 
     def over(self):
         """Return whether none is open."""
@@ -52,5 +43,5 @@ class Streams:
     def wait_for_tab(self):
         """Return once all that the selection of a tab sets going has been posted, and has ended."""
         last = self._page.evaluate(LAST_OF_A_TAB)
-        until(lambda: self.over() and last in self._page.evaluate("window.posted"))
+        until(lambda: self.over() and last in self._posted)
         until(self.over)

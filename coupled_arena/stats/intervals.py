@@ -126,14 +126,28 @@ def _largest_difference(
     low, high = observed, np.ones_like(observed)
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        b = (2 * size - more + less) * middle - more - less
-        c = -less * middle * (1 - middle)
-        # 4 size times the chance that the second alone happens, most likely at this difference.
-        second = np.sqrt(np.maximum(b**2 - 8 * size * c, 0)) - b
-        spread = np.sqrt(np.maximum(second / 2 + size * middle * (1 - middle), 0))
+        spread = _likely_spread(more, less, size, middle)
         kept = size * middle - (more - less) <= critical * spread
         low, high = np.where(kept, middle, low), np.where(kept, high, middle)
     return np.where(np.isfinite(observed), low, np.nan)
+
+
+def _likely_spread(
+    more: FloatArray, less: FloatArray, size: FloatArray, difference: FloatArray
+) -> FloatArray:
+    """Return the standard deviation of more - less, as it is likeliest at a true difference."""
+    b = (2 * size - more + less) * difference - more - less
+    c = -less * difference * (1 - difference)
+    # 4 size times the chance that the second alone happens, most likely at this difference.
+    second = np.sqrt(np.maximum(b**2 - 8 * size * c, 0)) - b
+    return np.sqrt(np.maximum(second / 2 + size * difference * (1 - difference), 0))
+
+
+def paired_z(more: float, less: float, size: float, difference: float) -> float:
+    """Return how many standard deviations a difference is above a true one, by the same test."""
+    counts = (np.array([each]) for each in (more, less, size, difference))
+    spread = float(_likely_spread(*counts)[0])
+    return (more - less - size * difference) / spread if spread else 0.0
 
 
 def agreement_interval(agreed: IntArray, counted: IntArray, alpha: float) -> tuple[float, float]:

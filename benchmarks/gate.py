@@ -1,0 +1,150 @@
+"""Level and power of the gate: how many prompts show that a model is as good, or worse.
+
+    python -m benchmarks.gate [--repeats 1000]
+
+Prompts flip from right to wrong and back with given chances, and the product's own bets look after
+each of them. Beside them stands the fixed-sample test: the prompts at which it shows the same with
+power .8. Then what is wrong at most alpha of the time, at the margin, by kind of score; and what
+one look is wrong, by the number of prompts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coupled_arena.stats.gate.betting import Bets
+from coupled_arena.stats.gate.fixed import Sample, p_above
+
+ALPHA = 0.05
+BLOCK = 500  # prompts at once
+Floats = NDArray[np.float64]
+Draw = Callable[[np.random.Generator, int, int], Floats]
+
+
+def flips(lost: float, gained: float) -> Draw:
+    """Return what draws prompts that flip with these chances, shape (prompts, repeats)."""
+
+    def draw(rng: np.random.Generator, n: int, repeats: int) -> Floats:
+        u = rng.random((n, repeats))
+        return np.where(u < lost, -1.0, np.where(u < lost + gained, 1.0, 0.0))
+
+    return draw
+
+
+def shown(draw: Draw, margin: float, most: int, repeats: int) -> Floats:
+    """Return after how many prompts "as good", "worse" and "better" are shown, (3, repeats)."""
+    rng = np.random.default_rng(35)
+    bets = Bets.on(np.array([-margin, 0.0]), margin, repeats)
+    found = np.full((3, repeats), np.inf)
+    for start in range(0, most, BLOCK):
+        bets, above, below = bets.walked(draw(rng, BLOCK, repeats))
+        for at, won in enumerate((above[..., 0], below[..., 0], above[..., 1])):
+            reached = won >= math.log(1 / ALPHA)
+            when = np.where(reached.any(axis=0), start + 1 + reached.argmax(axis=0), np.inf)
+            found[at] = np.minimum(found[at], when)
+    return found
+
+
+def once(lost: float, gained: float, margin: float) -> float:
+    """Return the prompts at which the fixed test shows it with power .8, by the normal law."""
+    mean = gained - lost
+    variance = lost + gained - mean**2
+    return (1.6449 + 0.8416) ** 2 * variance / (mean + margin) ** 2
+
+
+SETTINGS = (
+    ("equal, 8 bits, coupled", 0.03, 0.03, 0.02, 8_000),
+    ("equal, 4 bits, coupled", 0.09, 0.09, 0.02, 24_000),
+    ("equal, independent", 0.18, 0.18, 0.02, 48_000),
+    ("equal", 0.03, 0.03, 0.03, 5_000),
+    ("better by .01", 0.03, 0.04, 0.02, 5_000),
+    ("worse by .04, twice the margin", 0.07, 0.03, 0.02, 12_000),
+)
+
+
+def power(repeats: int) -> None:
+    """Print how many prompts it takes."""
+    row("models", "flips: lost, gained", "margin", "shown", "median", "80% by", "one look")
+    row(*["---"] * 7)
+    for name, lost, gained, margin, most in SETTINGS:
+        good, worse, _better = shown(flips(lost, gained), margin, most, repeats)
+        wanted = worse if gained - lost < -margin else good
+        row(
+            name,
+            f"{lost:g}, {gained:g}",
+            f"{margin:g}",
+            f"{np.isfinite(wanted).mean():.3f}",
+            f"{np.median(wanted):,.0f}",
+            f"{np.quantile(wanted, 0.8, method='inverted_cdf'):,.0f}",
+            f"{once(lost, gained, margin):,.0f}",
+        )
+
+
+def continuous(rng: np.random.Generator, n: int, repeats: int) -> Floats:
+    """Draw differences with a mean of -.02."""
+    return np.clip(rng.normal(-0.02, 0.15, (n, repeats)), -1, 1)
+
+
+def repeated(rng: np.random.Generator, n: int, repeats: int) -> Floats:
+    """Draw means of four answers with a mean of -.02, where prompts help one of the models."""
+    taste = rng.uniform(-0.3, 0.3, (n, repeats)) - 0.02
+    hit = rng.binomial(4, np.abs(taste))
+    return np.sign(taste) * hit / 4
+
+
+def level(repeats: int) -> None:
+    """Print how often a model at the margin is called as good, or worse, within 10,000 prompts."""
+    row("at the margin of .02", "called as good", "called worse")
+    row(*["---"] * 3)
+    laws: tuple[tuple[str, Draw], ...] = (
+        ("flips .04, .02", flips(0.04, 0.02)),
+        ("flips .02, 0", flips(0.02, 0)),
+        ("continuous, sd .15", continuous),
+        ("four answers to a prompt", repeated),
+    )
+    for name, draw in laws:
+        good, worse, _better = shown(draw, 0.02, 10_000, repeats)
+        row(name, *(f"{np.isfinite(each).mean():.3f}" for each in (good, worse)))
+
+
+def one_look(repeats: int) -> None:
+    """Print how often one look is wrong at the margin."""
+    sizes = 150, 300, 1000
+    row("one look, at the margin of .02", *(f"{n:,} prompts" for n in sizes))
+    row(*["---"] * (1 + len(sizes)))
+    laws: tuple[tuple[str, Draw, bool], ...] = (
+        ("flips .04, .02, Tango", flips(0.04, 0.02), True),
+        ("flips .02, 0, Tango", flips(0.02, 0), True),
+        ("flips .02, 0, t", flips(0.02, 0), False),
+        ("continuous, t", continuous, False),
+        ("four answers, t", repeated, False),
+    )
+    for name, draw, binary in laws:
+        wrong: list[str] = []
+        for n in sizes:
+            drawn = draw(np.random.default_rng(36), n, repeats)
+            found = [p_above(Sample(d, np.ones(n), binary), -0.02) <= ALPHA for d in drawn.T]
+            wrong.append(f"{np.mean(found):.3f}")
+        row(name, *wrong)
+
+
+def row(*cells: str) -> None:
+    print(f"| {' | '.join(cells)} |", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repeats", type=int, default=1000)
+    repeats = parser.parse_args().repeats
+    for part in (power, level, one_look):
+        part(repeats)
+        print(flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Whether a model is as good as another one, by differences on the same prompts."""

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from coupled_arena.api.analyses import agreement, audit, coupling, voters
     from coupled_arena.api.experiments import plan, resample, simulate
     from coupled_arena.api.figures import plot, report
+    from coupled_arena.api.gates import gate
     from coupled_arena.api.models import Models, generate, load
     from coupled_arena.api.rankings import leaderboard, rank
     from coupled_arena.api.reproducing import reproduce
@@ -32,6 +33,7 @@ __all__ = [
     "agreement",
     "audit",
     "coupling",
+    "gate",
     "generate",
     "leaderboard",
     "load",
@@ -52,6 +54,7 @@ _HOMES = {
     "api.analyses": ("agreement", "audit", "coupling", "voters"),
     "api.experiments": ("plan", "resample", "simulate"),
     "api.figures": ("plot", "report"),
+    "api.gates": ("gate",),
     "api.models": ("Models", "generate", "load"),
     "api.rankings": ("leaderboard", "rank"),
     "api.reproducing": ("reproduce",),

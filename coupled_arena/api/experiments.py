@@ -10,8 +10,9 @@ from annotated_doc import Doc
 from annotated_types import Ge
 
 from coupled_arena.api import options
-from coupled_arena.api.checks import check_store, only_judge, selection_of
+from coupled_arena.api.checks import Files, check_store, only_judge, selection_of
 from coupled_arena.api.declared import Field, Level, analysis, refuse
+from coupled_arena.api.gates import planned_gate
 from coupled_arena.api.results import Result
 from coupled_arena.api.stores import ArenaStore
 from coupled_arena.core import choices
@@ -29,7 +30,10 @@ from coupled_arena.core.language import N_
 from coupled_arena.core.process import Track
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from coupled_arena.analysis.audit.plan import VotePlan
+    from coupled_arena.analysis.gate.plan import GatePlan
     from coupled_arena.stats.counts import JudgedCounts
     from coupled_arena.stats.simulation.coverage import Simulation, SimulationPlan
     from coupled_arena.stats.simulation.noisy_judges import NoisyJudges
@@ -42,9 +46,16 @@ if TYPE_CHECKING:
 
 @analysis
 def plan(
-    store: ArenaStore,
+    store: ArenaStore | pd.DataFrame | Files,
     model: str,
     *,
+    margin: Annotated[
+        float | None,
+        Doc(
+            "Plan a [gate](gate.md) instead: prompts that show that the model is as good as the "
+            "one in `against`, by the scores of a pilot."
+        ),
+    ] = None,
     against: Annotated[
         str | None,
         Field(N_("Aim"), nothing=N_("An interval of its win rate")),
@@ -91,21 +102,23 @@ def plan(
     alpha: options.Alpha = 0.05,
     category: options.Category = None,
     language: options.Language = None,
-) -> Result[VotePlan]:
+) -> Result[VotePlan | GatePlan]:
     """Report how many more votes a win-rate needs, or the separation of two models.
 
     With `against` the two are separated on the leaderboard, which compares all its models at once.
+    With `margin` the report is how many prompts a gate needs.
 
     Parameters
     ----------
-    store : ArenaStore
+    store : ArenaStore, DataFrame, or files
+        With `margin` also scores of a pilot, as `gate` takes them.
     model : str
         Model of the win-rate.
 
     Returns
     -------
     Result
-        Table: "plan", of one row.
+        Table: "plan", of one row; with `margin` "prompts".
 
     Raises
     ------
@@ -118,6 +131,12 @@ def plan(
     from coupled_arena.views.tables.audit import plan_answer, plan_table
     from coupled_arena.views.words.plan import plan_words
 
+    if margin is not None:
+        of_votes = {"width": width, "lead": lead, "verdicts_per_vote": verdicts_per_vote}
+        of_votes |= {"price": price, "cutoff": cutoff, "judge": judge, "ties": ties}
+        refuse(plan, of_votes, "with `margin`", "plans of votes")
+        chosen = {"mode": mode, "category": category, "language": language}
+        return planned_gate(store, model, against, (margin, alpha, power), chosen)
     if against is not None and ties == Ties.DROP:
         raise ArenaError("The leaderboard keeps ties: leave out `ties` drop with `against`.")
     if cutoff not in PLANNED:

@@ -42,7 +42,7 @@ def plot(
         Its name; by default the result's first one:
         {names}.
     pair : tuple of str, optional
-        Of `coupling`: the two models, for figures of one pair; by default the first pair.
+        Of `coupling` and `gate`: the two models, for figures of one pair; by default the first.
     metric : str, optional
         Of `risk`: a metric instead of the portfolio.
     dark : bool
@@ -74,12 +74,14 @@ def drawings_of(
     from coupled_arena.views.figures import drawing
 
     found, kind = result.analysis, type(result.analysis).__name__
-    if pair and kind != "Coupling":
-        raise ArenaError("pair is for a result of coupling: leave it out.")
+    if pair and kind not in ("Coupling", "GateReport"):
+        raise ArenaError("pair is for a result of coupling or gate: leave it out.")
     if metric and kind != "RiskReport":
         raise ArenaError("metric is for a result of risk: leave it out.")
     if kind == "Coupling":
         return drawing.coupling_drawings(found, _pair(found, pair))
+    if kind == "GateReport":
+        return drawing.gate_drawings(found, _candidate(found, pair))
     if kind == "RiskReport":
         return drawing.risk_drawings(found, _view(found, metric))
     of_kind = {
@@ -95,6 +97,14 @@ def _pair(found: Any, pair: tuple[str, str] | None) -> Any:
     if pair and frozenset(pair) not in known:
         raise ArenaError(f"There is no pair {pair!r} here; the models: {', '.join(found.models)}.")
     return known[frozenset(pair)] if pair else found.pairs[0]
+
+
+def _candidate(found: Any, pair: tuple[str, str] | None) -> Any:
+    named = {frozenset((found.base, each.model)): each for each in found.candidates}
+    if pair and frozenset(pair) not in named:
+        known = ", ".join(each.model for each in found.candidates)
+        raise ArenaError(f"There is no pair {pair!r} here, only {found.base} and one of: {known}.")
+    return named[frozenset(pair)] if pair else found.candidates[0]
 
 
 def _view(report: Any, metric: str | None) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from coupled_arena.api import analyses, experiments, rankings, risks
+from coupled_arena.api import analyses, experiments, gates, rankings, risks
 from coupled_arena.api.declared import Option, options
 from coupled_arena.core.errors import ArenaError
 
@@ -15,6 +15,7 @@ _ANALYSES = {
         *(
             analyses.voters,
             risks.risk,
+            gates.gate,
             experiments.plan,
             experiments.resample,
             experiments.simulate,

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from coupled_arena.api import analyses, experiments, figures, rankings, risks, schemas
+from coupled_arena.api import analyses, experiments, figures, gates, rankings, risks, schemas
 from coupled_arena.api.results import Result
 from coupled_arena.cli.derived import Files, Output, command
 from coupled_arena.cli.shared import show
@@ -56,7 +56,16 @@ audit = command(
     ),
 )
 voters = command(analyses.voters)
-plan = command(experiments.plan, counting=False)
+plan = command(
+    experiments.plan,
+    counting=False,
+    files=Files(
+        "scores",
+        "With --margin: scores of a pilot, as for `gate`. May be given several times. By default "
+        "the store.",
+        many=True,
+    ),
+)
 coupling = command(
     analyses.coupling,
     counting=False,
@@ -80,6 +89,26 @@ risk = command(
         "names a model. By default the stored replies.",
         many=True,
         argument=True,
+    ),
+)
+
+
+def _gate_code(found: Any) -> int:
+    from coupled_arena.views.tables.gate import exit_code
+
+    return exit_code(found)
+
+
+gate = command(
+    gates.gate,
+    counting=False,
+    data="scores",
+    code=_gate_code,
+    files=Files(
+        "scores",
+        "A table of scores, as for `risk`, also with a column category or group. Or logs of other "
+        "tools, each as NAME=LOG. May be given several times. By default the store.",
+        many=True,
     ),
 )
 report = command(figures.report, counting=False)

@@ -104,6 +104,8 @@ def command(
     counting: bool = True,
     files: Files | None = None,
     output: Output | None = None,
+    data: str = "",
+    code: Callable[[Any], int] | None = None,
 ) -> Callable[..., None]:
     """Return the command of a function of the Python API.
 
@@ -117,28 +119,35 @@ def command(
         What may stand in place of the store.
     output : Output, optional
         What it can write besides.
+    data : str
+        The parameter that takes the store; by default the first one.
+    code : callable, optional
+        Returns the exit code of what was found, where that is not always 0.
     """
     taken = options(function)
-    arguments = _arguments(function) if store else {}
+    arguments = _arguments(function, data) if store else {}
     tracked = "progress" in inspect.signature(function).parameters
 
     def run(**given: Any) -> None:
         bar = Bar()
         path = given.pop(output.name) if output else None
         with as_options(taken):
-            data = [_opened(given, files)] if store else []
-            data += [given[name] for name in arguments]
+            opened = [_opened(given, files)] if store else []
+            named = [given[name] for name in arguments]
+            source = [*named, *opened] if data else [*opened, *named]
             asked = {each.name: read(each, given[each.name]) for each in taken}
             if output and output.instead and path:
-                output.write(*data, asked, path)
+                output.write(*source, asked, path)
                 return
-            result = function(*data, **asked, **({"progress": bar} if tracked else {}))
+            result = function(*source, **asked, **({"progress": bar} if tracked else {}))
             more = output.write(result, path) if output and path else {}
         show({**result.answer, **more}, given["as_json"], result.text)
         bar.finish()
+        if code and (status := code(result.analysis)):
+            raise typer.Exit(status)
 
     parameters = [
-        *(_argument(name, text) for name, text in arguments.items()),
+        *(_argument(name, *each) for name, each in arguments.items()),
         *([files.parameter] if files and files.argument else []),
         *(flag(each, taken) for each in taken),
         *([files.parameter] if files and not files.argument else []),
@@ -152,16 +161,17 @@ def command(
     return run
 
 
-def _arguments(function: Callable[..., Any]) -> dict[str, str]:
-    """Return what a function is given beside its data, with what its docstring says of each."""
-    _first, *others = (
+def _arguments(function: Callable[..., Any], data: str) -> dict[str, tuple[str, bool]]:
+    """Return what a function is given beside its data: its docstring's words, and if it is many."""
+    given = [
         each.name
         for each in inspect.signature(function).parameters.values()
         if each.kind is each.POSITIONAL_OR_KEYWORD
-    )
+    ]
     text = inspect.getdoc(inspect.unwrap(function)) or ""
-    entries = dict(re.findall(r"^(\w+) : .*\n    (.*)$", text, re.MULTILINE))
-    return {name: entries[name] for name in others}
+    entries = re.findall(r"^(\w+) : (.*)\n    (.*)$", text, re.MULTILINE)
+    told = {name: (words, "sequence of" in kind) for name, kind, words in entries}
+    return {name: told[name] for name in given if name != (data or given[0])}
 
 
 def _opened(given: dict[str, Any], files: Files | None) -> Any:
@@ -213,8 +223,10 @@ def read(option: Option, value: Any) -> Any:
     return numbers(value, option.kind, _dashed(option.name))
 
 
-def _argument(name: str, text: str) -> inspect.Parameter:
-    return _parameter(name, Annotated[str, typer.Argument(metavar=name.upper(), help=text)])
+def _argument(name: str, text: str, many: bool) -> inspect.Parameter:
+    kind, dots = (list[str], "...") if many else (str, "")
+    made = typer.Argument(metavar=f"{name.upper()}{dots}", help=text)
+    return _parameter(name, Annotated[kind, made])
 
 
 def flag(option: Option, taken: Sequence[Option]) -> inspect.Parameter:

@@ -16,6 +16,7 @@ from coupled_arena.cli.analyses import (
     agreement,
     audit,
     coupling,
+    gate,
     leaderboard,
     plan,
     report,
@@ -69,6 +70,7 @@ app.command()(audit)
 app.command()(plan)
 app.command()(coupling)
 app.command()(risk)
+app.command()(gate)
 app.command()(report)
 app.command()(restore)
 app.command()(doctor)
@@ -168,7 +170,8 @@ def commands(tree: Any) -> Iterator[Any]:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit.
 
-    With 0 done, 1 a clear one-line error, 2 wrong usage, 3 done in part.
+    With 0 done, 1 a clear one-line error, 2 wrong usage, 3 done in part. The command gate exits
+    with 3 for worse, and 4 for cannot tell.
     """
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
     logging.getLogger("coupled_arena").setLevel(logging.INFO)

@@ -254,6 +254,21 @@ class Design(Choice):
     VOTERS = "voters"  # several votes on each battle of two, whose prompt favours one of them
 
 
+class Look(Choice):
+    """How often one looks at what a gate says."""
+
+    ALWAYS = "always", N_("After every prompt")  # exact at any time, by betting
+    ONCE = "once", N_("Once, at the end")  # the fixed-sample test
+
+
+class Measure(Choice):
+    """What says how good a model is."""
+
+    SCORES = "scores", N_("Scores of a benchmark")
+    GRADES = "grades", N_("A judge's grades")  # right or wrong, answer by answer
+    VOTES = "votes", N_("Votes on pairs of answers")
+
+
 class Reveals(Choice):
     """When people who vote on stored battles are told names, and see boards and battles."""
 

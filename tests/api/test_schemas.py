@@ -57,8 +57,12 @@ def results(db):
         "audit": [ca.audit(store, **judged, control="style")],
         "agreement": [ca.agreement(store)],
         "voters": [ca.voters(store)],
-        "plan": [ca.plan(store, "able", **judged)],
+        "plan": [
+            ca.plan(store, "able", **judged),
+            ca.plan(store, "able", against="fair", margin=0.1),
+        ],
         "coupling": [ca.coupling(store), ca.coupling(store, by_sampling=True)],
+        "gate": [ca.gate("able", "fair", store), ca.gate("able", "fair", store, by="votes")],
         "risk": [ca.risk(store, metrics=["quiz", "length"], **judged, bootstraps=50)],
         "resample": [ca.resample(store, **judged, repeats=2)],
         "simulate": [

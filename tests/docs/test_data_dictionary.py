@@ -209,6 +209,7 @@ def answer(call):
     return ask
 
 
+BY_VOTES = "--by", "votes"
 COMMANDS = {
     "leaderboard": ["--judge", "ann", "--bradley-terry", "--control", "style"],
     "audit": ["--judge", "ann", "--own", "able", "--control", "length"],
@@ -222,7 +223,10 @@ COMMANDS = {
     "report": ["--out", "page"],
 }
 
-OTHERWISE = {"coupling": [["--by-sampling"]]}
+OTHERWISE = {
+    "coupling": [["--by-sampling"]],
+    "plan": [["able", "--against", "fair", "--margin", "0.1"]],
+}
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -231,6 +235,13 @@ def test_json_of_analyses(answer, db, tmp_path, monkeypatch, command):
     words = command.split()
     asked = [COMMANDS[command], *OTHERWISE.get(command, [])]
     check_keys(f"{command} json", [answer(*words, *more, "--db", db) for more in asked])
+
+
+def test_json_of_a_gate(call, db):
+    """Its exit code is the verdict."""
+    answers = [call("gate", "able", "fair", *more, "--db", db, "--json") for more in ((), BY_VOTES)]
+    assert {code for code, _, _ in answers} <= {0, 3, 4}
+    check_keys("gate json", [json.loads(out) for _, out, _ in answers])
 
 
 def test_json_of_voters(answer, db, tmp_path):

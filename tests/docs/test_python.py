@@ -95,6 +95,7 @@ def test_tables_and_figures_of_results_are_told(desk):
         "leaderboard": board,
         "audit": ca.audit(store, judge="gpt-4"),
         "coupling": ca.coupling(scores),
+        "gate": ca.gate("SmolLM2-135M", "SmolLM2-135M-bnb-8bit", scores),
         "risk": ca.risk(pd.read_csv(desk / "scores.csv"), lower_is_better=["toxicity"]),
         "voters": ca.voters(store),
         "plan": ca.plan(store, "bob", judge="gpt-4"),

@@ -39,6 +39,7 @@ def results(path):
         "audit": ca.audit(store, judge=rubbish.JUDGE),
         "graded": ca.audit(store, judge=rubbish.JUDGE, truth="benchmark"),
         "coupling": ca.coupling(store),
+        "gate": ca.gate(*rubbish.MODELS[:2], store),
         "risk": ca.risk(store, bootstraps=50),
     }
 
@@ -91,6 +92,9 @@ def tables(found):
         "audit": audit_models(found["audit"].analysis).html(),
         "differences": audit_differences(found["audit"].analysis).html(),
         "coupling": with_battles(pairs, {}).html(),
+        "gate": Markup().join(
+            table.html() for name, table in found["gate"].tables.items() if name != "closing"
+        ),
         "risk": Markup().join(risk_models(risk, view).html() for view in risk.views),
         "pairs": pair_table(found["board"].analysis, lambda *_: "/"),
         "parting": json.dumps([[each["heads"], each["rows"]] for each in partings]),

@@ -11,6 +11,14 @@ import numpy as np
 from coupled_arena.analysis import voter_report
 from coupled_arena.analysis.agreement import AnnotatorAgreement, OwnAgreement
 from coupled_arena.analysis.audit.plan import Crowd, PlanGoal, VotePlan
+from coupled_arena.analysis.gate.plan import GatePlan, PromptsNeeded
+from coupled_arena.analysis.gate.result import (
+    BOARD,
+    CandidateGate,
+    GateReport,
+    GateSettings,
+    NoiseWorth,
+)
 from coupled_arena.analysis.risk.result import RiskSettings, risk_report
 from coupled_arena.analysis.risk.scores import RiskScores
 from coupled_arena.analysis.style.judge import HeldAgreement, JudgeStyle, TraitBeside
@@ -30,6 +38,8 @@ from coupled_arena.core.choices import (
     Copula,
     Correction,
     Cutoff,
+    Look,
+    Measure,
     PValues,
     Ties,
     Trait,
@@ -38,6 +48,7 @@ from coupled_arena.core.language import _
 from coupled_arena.core.records import Mode
 from coupled_arena.generation.draws import Candidate
 from coupled_arena.stats.coupling.score_tables import ScoreTable
+from coupled_arena.stats.gate.betting import Verdict
 from coupled_arena.stats.judges.planner import Needs
 from coupled_arena.stats.krippendorff import Agreement
 from coupled_arena.stats.risk.dominance import Order
@@ -58,6 +69,8 @@ from coupled_arena.views.words.coupling import (
 )
 from coupled_arena.views.words.experiments import resampling_verdict
 from coupled_arena.views.words.first_divergence import divergence_words, replay_words
+from coupled_arena.views.words.gate import coupling_words as coupling_words_of_gate
+from coupled_arena.views.words.gate import gate_plan_words, gate_warnings, gate_words, verdict_name
 from coupled_arena.views.words.leaderboard import judge_words, mode_words
 from coupled_arena.views.words.names import without_both, without_data
 from coupled_arena.views.words.plan import plan_findings
@@ -91,6 +104,7 @@ def spoken(found):
         "graded": _audits(found["graded"].analysis),
         "plan": _plans(),
         "coupling": _couplings(found["coupling"].analysis),
+        "gate": _gates(),
         "risk": _risks(),
         "agreement": _agreements(),
         "experiment": _experiments(),
@@ -288,6 +302,44 @@ def _couplings(base):
     shifted = [(b + 0.1 * rng.normal(size=b.shape)).reshape(120, 2, 2) for b in blocks]
     scores = replace(base.scores, table=ScoreTable(COLOURS[:2], *shifted))
     yield from coupling_warnings(replace(base, scores=scores))
+
+
+def _gates():
+    """Every verdict, of scores and votes, known and unknown, with all that noise may be worth."""
+    row = CandidateGate(_TWO, Verdict.UNKNOWN, "t", 0.5, 0.4, -0.1, -0.2, 0.1, 9, 9, 2, 5, 5, 1, 1)
+    report = GateReport(
+        *(_ONE, (row,), GateSettings(), Measure.SCORES, METRICS[0], (0.0, 1.0), True)
+    )
+    groups, once = {"prompts": 18}, GateSettings(look=Look.ONCE)
+    worth = NoiseWorth(0.4, 0.3, 0.5, 0.8)
+    for verdict in Verdict:
+        known = None if verdict is Verdict.UNKNOWN else 5
+        yield from _gate(report, replace(row, verdict=verdict, known_after=known))
+        yield from _gate(report, replace(row, verdict=verdict, known_after=known, **groups))
+        yield verdict_name(verdict)
+    for further in (1, 30, None):
+        for changes in ({}, groups, {"method": BOARD}):
+            yield from _gate(report, replace(row, further=further, **changes))
+    for each in (worth, replace(worth, low=-0.1), None):
+        for coupled in (True, False):
+            yield from _gate(replace(report, coupled=coupled), replace(row, worth=each))
+    for after in (4, None):
+        yield from _gate(report, replace(row, independent=True, independent_after=after))
+    yield from _gate(replace(report, settings=once), row)
+    yield from _gate(replace(report, measure=Measure.VOTES), row)
+    yield from gate_words(replace(report, candidates=(row, row)))
+    needed = PromptsNeeded("coupled", 0.1, 90, 100, 200)
+    protocols = "coupled", "independent", "as here"
+    rows = [replace(needed, protocol=each) for each in protocols]
+    rows += [replace(needed, most=None), replace(needed, least=None)]
+    for prompts in (1, 50):
+        aim = _ONE, _TWO, METRICS[0], 0.02, 0.05, 0.8
+        yield from gate_plan_words(GatePlan(*aim, prompts, 1, tuple(rows)))
+
+
+def _gate(report, row):
+    found = replace(report, candidates=(row,))
+    yield from (*gate_words(found), *coupling_words_of_gate(found), *gate_warnings(found))
 
 
 def _risks():

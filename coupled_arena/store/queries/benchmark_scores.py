@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coupled_arena.core.records import ANYHOW, Drawn
+from coupled_arena.core.records import ANYHOW, Drawn, Mode
 from coupled_arena.core.sql import Cursor, column_of, value_of
 from coupled_arena.store.queries.battle_conditions import DRAWN, SAMPLER, drawn_values
 from coupled_arena.store.queries.comparisons import Selection
@@ -221,6 +221,80 @@ def score_cells(
         score=np.asarray(rows["score"]).astype(np.float64),
         samplings=tuple(sorted(set(np.asarray(rows["sampling"]).astype(str).tolist()))),
         reworded=reworded,
+    )
+
+
+@dataclass(frozen=True)
+class PairedAnswer:
+    """One score of one model, or a judge's grade of its answer.
+
+    Attributes
+    ----------
+    key, question : str
+        What equal questions in equal words share; and in any words, where they have an id.
+    name, text : str
+        The question's id, "" without one, and its words.
+    sampling : str
+        How the answer was drawn, in words.
+    """
+
+    model: str
+    battle: str
+    mode: Mode
+    key: str
+    question: str
+    name: str
+    text: str
+    category: str | None
+    sampling: str
+    score: float
+
+
+_PAIRED = f"""
+with newest as (
+    select answer_key, arg_max(correct, seq) filter (correct is not null) as correct
+    from grades
+    where judge = $judge
+    group by all
+)
+select
+    battles.models[scores.place + 1], battle, mode,
+    md5(concat_ws(chr(0), prompt_key, system, prefix)),
+    coalesce(prompt_id, prompt_key), coalesce(prompt_id, ''), coalesce(turns.prompt, ''),
+    prompt_keys.category, {_SAMPLING},
+    if($judge is null, scores.score, newest.correct::double) as said
+from scores
+join battles using (battle)
+join prompt_keys using (battle)
+left join turns using (battle, turn)
+left join benchmark_answers as answers
+    on $judge is not null and answers.battle = scores.battle and answers.place = scores.place
+        and answers.metric = scores.metric and scores.turn = 0
+left join newest using (answer_key)
+where scores.metric = $metric and scores.turn = 0 and said is not null
+    and list_contains($names, battles.models[scores.place + 1])
+    and ($mode is null or mode = $mode)
+    and ($category is null or prompt_keys.category = $category)
+    and ($language is null or prompt_keys.language = $language)
+order by battle_no, scores.place
+"""
+
+
+def paired_answers(
+    cursor: Cursor, metric: str, models: Sequence[str], selection: Selection
+) -> tuple[PairedAnswer, ...]:
+    """Return all scores of some models by a metric, oldest battles first.
+
+    Parameters
+    ----------
+    selection : Selection
+        Mode, category and language; with a judge its newest readable grades are returned.
+    """
+    values = {name: value for name, value in selection.values.items() if name != "models"}
+    values |= {"metric": metric, "names": list(models), "judge": selection.judge}
+    rows = cursor.execute(_PAIRED, values).fetchall()
+    return tuple(
+        PairedAnswer(model, battle, Mode(mode), *rest) for model, battle, mode, *rest in rows
     )
 
 

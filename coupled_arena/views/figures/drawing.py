@@ -11,15 +11,17 @@ import plotly.graph_objects as go
 
 from coupled_arena.analysis.audit.result import Audit
 from coupled_arena.analysis.coupling.savings import Coupling, curves_of
+from coupled_arena.analysis.gate.result import CandidateGate, GateReport
 from coupled_arena.analysis.leaderboard.result import Leaderboard
 from coupled_arena.analysis.risk.result import RiskReport, RiskView
-from coupled_arena.core.choices import BoardSource
+from coupled_arena.core.choices import BoardSource, Measure
 from coupled_arena.stats.coupling.score_tables import PairSavings
 from coupled_arena.stats.risk.dominance import Order
 from coupled_arena.stats.simulation.resampling import Resampling
 from coupled_arena.views.figures import (
     audit,
     coupling,
+    gate,
     leaderboard,
     registry,
     resampling,
@@ -98,6 +100,17 @@ def risk_drawings(report: RiskReport, view: RiskView) -> Drawings:
         registry.SECOND_ORDER: partial(risk.violation_figure, report, view, Order.SECOND),
         registry.MEAN_RISK: partial(risk.radar_figure, report, view),
     }
+
+
+def gate_drawings(found: GateReport, candidate: CandidateGate) -> Drawings:
+    """Return the figures of a gate; of the interval and of flips those of one candidate."""
+    drawings: dict[Figure, Draw] = {}
+    if (way := candidate.closing) is not None:
+        drawings[registry.GATE_CLOSING] = partial(gate.closing_figure, found, candidate, way)
+    drawings[registry.GATE_CANDIDATES] = partial(gate.candidates_figure, found)
+    if found.measure is not Measure.VOTES:
+        drawings[registry.GATE_FLIPS] = partial(gate.flips_figure, found, candidate)
+    return drawings
 
 
 def resampling_drawings(result: Resampling) -> Drawings:

@@ -248,6 +248,35 @@ MEAN_RISK = Figure(
         "order. The standard deviation may, because it counts good surprises as risk, too."
     ),
 )
+GATE_CLOSING = Figure(
+    "gate",
+    "closing",
+    N_("The interval closes"),
+    N_(
+        "How much better or worse the candidate is, prompt by prompt, and where the true "
+        "difference may lie. It is as good once the whole band is above the margin. It is worse "
+        "once the whole band is below. The band holds at every moment, so you may stop at any."
+    ),
+)
+GATE_CANDIDATES = Figure(
+    "gate",
+    "candidates",
+    N_("Candidates against the base"),
+    N_(
+        "The difference of each candidate from the base. A candidate is as good if its whole "
+        "interval is above the margin, and better if it is above zero."
+    ),
+)
+GATE_FLIPS = Figure(
+    "gate",
+    "flips",
+    N_("Where the two differ"),
+    N_(
+        "On how many prompts the candidate is worse than the base, and on how many it is better. "
+        "The numbers are the differences, with intervals for all categories together. Coupled "
+        "equal models never differ; after two answers have parted, a flip is partly luck."
+    ),
+)
 SIZE_AGAINST_INTERSECTION = Figure(
     "resample",
     "size_against_intersection",
@@ -298,6 +327,7 @@ FIGURES = (
     *(BIAS, EFFICIENCY, AGREEMENT, JUDGE_WIN_RATES),
     *(SAVINGS, VARIANCE, COVARIANCE, CURVES),
     *(QUANTILES, TAILS, FIRST_ORDER, SECOND_ORDER, MEAN_RISK),
+    *(GATE_CLOSING, GATE_CANDIDATES, GATE_FLIPS),
     *(SIZE_AGAINST_INTERSECTION, SIZE_AGAINST_COVERAGE, BY_NUMBER_OF_VOTES),
     *(POSITIONS, DRAWN_RANK_SETS),
 )

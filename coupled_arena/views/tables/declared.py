@@ -16,6 +16,7 @@ from coupled_arena.views.tables import (
     coupling,
     experiments,
     first_divergence,
+    gate,
     leaderboard,
     risk,
     stored,
@@ -63,7 +64,10 @@ TABLES: Mapping[str, Mapping[str, Declared]] = {
         "style_traits": Declared(style.JUDGE_STYLE_TRAITS, "style.traits"),
         "style_models": Declared(style.JUDGE_STYLE_MODELS, "style.models"),
     },
-    "plan": {"plan": Declared(audit.PLAN, "")},
+    "plan": {
+        "plan": Declared(audit.PLAN, ""),
+        "prompts": Declared(gate.PROMPTS_NEEDED, "prompts_needed"),
+    },
     "agreement": {"agreement": Declared(agreement.AGREEMENT, "")},
     "coupling": {
         "pairs": Declared(coupling.PAIRS, "pairs"),
@@ -77,6 +81,12 @@ TABLES: Mapping[str, Mapping[str, Declared]] = {
         "second_order": Declared(risk.PAIRS),
         "mean_risk": Declared(risk.MEAN_RISKS),
         "curves": Declared(risk.CURVES, framed=False),
+    },
+    "gate": {
+        "candidates": Declared(gate.CANDIDATES, "candidates"),
+        "categories": Declared(gate.CATEGORIES, "categories"),
+        "flips": Declared(gate.FLIPS, "flips"),
+        "closing": Declared(gate.CLOSING),
     },
     "resample": {
         "rankings": Declared(experiments.RANKINGS, "rankings"),

@@ -1,0 +1,1 @@
+"""Whether models are as good as a base model."""

@@ -1,0 +1,489 @@
+"""Scores of a base and its candidates on the same prompts, from any source.
+
+Tables and logs come as other analyses read them. A store gives scores of a benchmark, or a judge's
+grades, prompt by prompt and battle by battle. Nothing here knows margin or error level.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from coupled_arena.analysis.coupling.score_tables import subject_scores_from_frame
+from coupled_arena.analysis.risk.scores import RiskScores, risk_scores_from_frame
+from coupled_arena.analysis.score_columns import PROMPTS, SUBJECTS, text_of
+from coupled_arena.core.errors import ScoreError
+from coupled_arena.core.language import _, ngettext
+from coupled_arena.core.records import Mode
+from coupled_arena.stats.counts import FloatArray
+from coupled_arena.store.database import Store
+from coupled_arena.store.queries import benchmark_scores
+from coupled_arena.store.queries.benchmark_scores import PairedAnswer
+from coupled_arena.store.queries.comparisons import Selection, model_numbers
+from coupled_arena.store.tables import scores as score_rows
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+GROUPS = ("group", "cluster")
+"""Names of a column, in lower case, that tells which prompts depend on each other."""
+
+_NOISE = "Noise"  # of a table of coupled and independent scores
+_EQUAL = 1e-12  # of the range: means that differ by less do so by rounding
+_LONGEST = 60  # characters of a prompt that has no name
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What scores mean.
+
+    Attributes
+    ----------
+    low, high : float
+        The least and the greatest possible score.
+    lower_is_better : bool
+    """
+
+    low: float = 0.0
+    high: float = 1.0
+    lower_is_better: bool = False
+
+    @property
+    def width(self) -> float:
+        """The range of the scores."""
+        return self.high - self.low
+
+    @classmethod
+    def of(cls, bounds: Sequence[float], *, lower_is_better: bool = False) -> Scale:
+        """Return the scale between two bounds.
+
+        Raises
+        ------
+        ScoreError
+            They are not two numbers, the smaller one first.
+        """
+        if len(bounds) != 2 or not -np.inf < bounds[0] < bounds[1] < np.inf:
+            given = ", ".join(f"{each:g}" for each in bounds)
+            raise ScoreError(
+                f"`bounds` are the least and the greatest possible score, such as 0,1: not {given}."
+            )
+        return cls(float(bounds[0]), float(bounds[1]), lower_is_better)
+
+
+@dataclass(frozen=True, eq=False)
+class PairedScores:
+    """Scores of a base, the first model, and its candidates.
+
+    Attributes
+    ----------
+    metric : str
+    models : tuple of k str
+    prompts : tuple of n str
+        Their names.
+    values : ndarray of float64, shape (n, repetitions, k)
+        NaN where there is no answer. Under coupling the answers of a repetition read one noise
+        stream.
+    scale : Scale
+    categories, clusters, battles : tuple of n str, or empty
+        Of each prompt: its category, what it shares with others that depend on it, and the first
+        battle behind it. Empty where nobody knows.
+    coupled : bool
+        Whether it is known that the models shared their noise.
+    independent : ndarray of float64, shape (n, any, k), or None
+        Scores on the same prompts without shared noise, where there are some beside coupled ones.
+    notes : tuple of str
+        What is to be said of the data.
+
+    Raises
+    ------
+    ScoreError
+        A score is beyond the bounds.
+    """
+
+    metric: str
+    models: tuple[str, ...]
+    prompts: tuple[str, ...]
+    values: FloatArray
+    scale: Scale = Scale()
+    categories: tuple[str, ...] = ()
+    clusters: tuple[str, ...] = ()
+    battles: tuple[str, ...] = ()
+    coupled: bool = False
+    independent: FloatArray | None = None
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        beyond = (self.values < self.scale.low) | (self.values > self.scale.high)
+        if not beyond.any():
+            return
+        prompt, repetition, model = (int(each) for each in np.argwhere(beyond)[0])
+        text = _(
+            "{model} scores {score:g} on prompt {prompt!r}, beyond {low:g} and {high:g}. Give the "
+            "least and the greatest possible score with --bounds. Scores without such bounds "
+            "cannot be used: turn them into right or wrong first."
+        )
+        raise ScoreError(
+            text.format(
+                model=self.models[model],
+                score=float(self.values[prompt, repetition, model]),
+                prompt=self.prompts[prompt],
+                low=self.scale.low,
+                high=self.scale.high,
+            )
+        )
+
+    def pair(self, candidate: int, values: FloatArray | None = None) -> Pair:
+        """Return the prompts that the base and a candidate have both answered.
+
+        Parameters
+        ----------
+        candidate : int
+            Its place among the models.
+        values : ndarray of float64, shape (n, any, k), optional
+            Other scores on these prompts.
+
+        Raises
+        ------
+        ScoreError
+            There are fewer than two.
+        """
+        both = (self.values if values is None else values)[..., [0, candidate]]
+        common = np.all(np.any(np.isfinite(both), axis=1), axis=1)
+        if (n := int(common.sum())) < 2:
+            text = ngettext(
+                "{base} and {candidate} have {n} prompt in common; two are the least.",
+                "{base} and {candidate} have {n} prompts in common; two are the least.",
+                n,
+            )
+            base, name = self.models[0], self.models[candidate]
+            raise ScoreError(text.format(base=base, candidate=name, n=n))
+        places = np.flatnonzero(common)
+        return Pair(places, both[places], self.scale)
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """Scores of the base and one candidate on the prompts that both have.
+
+    Attributes
+    ----------
+    places : ndarray of int64, shape (n,)
+        Of the prompts in `PairedScores`.
+    values : ndarray of float64, shape (n, repetitions, 2)
+        Of the base, and of the candidate.
+    """
+
+    places: np.ndarray
+    values: FloatArray
+    scale: Scale
+
+    @property
+    def means(self) -> FloatArray:
+        """Mean scores over the repetitions of each prompt, shape (n, 2)."""
+        return np.asarray(np.nanmean(self.values, axis=1), np.float64)
+
+    @property
+    def differences(self) -> FloatArray:
+        """Shares of the scores' range by which the candidate is better on each prompt."""
+        base, candidate = self.means.T
+        sign = -1 if self.scale.lower_is_better else 1
+        found = sign * (candidate - base) / self.scale.width
+        return np.where(np.abs(found) < _EQUAL, 0.0, np.clip(found, -1, 1))
+
+    @property
+    def binary(self) -> bool:
+        """Whether each model has answered each prompt once, and is right or wrong."""
+        ends = np.isin(self.values, (self.scale.low, self.scale.high)) | np.isnan(self.values)
+        return bool(ends.all() and (np.isfinite(self.values).sum(axis=1) == 1).all())
+
+    @property
+    def repetitions(self) -> int:
+        """The most answers that a model gave to a prompt."""
+        return int(np.isfinite(self.values).sum(axis=1).max())
+
+
+def check_models(models: Sequence[str], known: Sequence[str]) -> None:
+    """Refuse a model that has no scores.
+
+    Raises
+    ------
+    ScoreError
+        It is not among those known.
+    """
+    if absent := [name for name in models if name not in known]:
+        there = ", ".join(known) or _("none")
+        text = _("There are no scores of {models}. Models with scores: {known}.")
+        raise ScoreError(text.format(models=", ".join(absent), known=there))
+
+
+def check_different(models: Sequence[str]) -> None:
+    """Refuse a model that is there twice.
+
+    Raises
+    ------
+    ScoreError
+        The base is a candidate, or a candidate is named twice.
+    """
+    twice = [name for name, n in Counter(models).items() if n > 1]
+    if twice:
+        text = _("{model} is there twice: name a base, and candidates that differ from it.")
+        raise ScoreError(text.format(model=twice[0]))
+
+
+# Tables and logs.
+
+
+def paired_from_scores(
+    found: RiskScores,
+    models: Sequence[str],
+    scale: Scale,
+    categories: Mapping[str, str] | None = None,
+    clusters: Mapping[str, str] | None = None,
+) -> PairedScores:
+    """Return the scores of some models of a table or of logs.
+
+    Parameters
+    ----------
+    found : RiskScores
+        Of one metric.
+    models : sequence of str
+        The base first.
+    categories, clusters : mapping of str to str, optional
+        By the name of the prompt. By default the prompts of each task of a log are a category.
+
+    Raises
+    ------
+    ScoreError
+        There are several metrics, a model has no scores, or a score is beyond the bounds.
+    """
+    metric, *others = found.metrics
+    if others:
+        names = ", ".join(found.metrics)
+        raise ScoreError(_("Choose one metric with --metric: {names}.").format(names=names))
+    check_models(models, found.models)
+    chosen = [found.models.index(name) for name in models]
+    prompts = tuple(sorted({prompt for at in chosen for prompt in found.prompts[at]}))
+    places = {prompt: at for at, prompt in enumerate(prompts)}
+    values = np.full((len(prompts), found.repetitions, len(models)), np.nan)
+    for model, at in enumerate(chosen):
+        rows = [places[prompt] for prompt in found.prompts[at]]
+        values[rows, :, model] = found.values[at].reshape(-1, found.repetitions)
+    lower = scale.lower_is_better or metric in found.lower_is_better
+    scale = replace(scale, lower_is_better=lower)
+    named = tuple((categories or {}).get(prompt, "") for prompt in prompts)
+    return PairedScores(
+        *(metric, tuple(models), prompts, values, scale),
+        categories=named if categories else _tasks(prompts),
+        clusters=tuple((clusters or {}).get(prompt) or prompt for prompt in prompts),
+        notes=(*found.notes, *_lacking(values, models)),
+    )
+
+
+def _tasks(prompts: Sequence[str]) -> tuple[str, ...]:
+    """Return the tasks that logs name their prompts after, if they are several."""
+    tasks = tuple(prompt.rpartition("/")[0] for prompt in prompts)
+    return tasks if len(set(tasks)) > 1 and all(tasks) else ()
+
+
+def _lacking(values: FloatArray, models: Sequence[str]) -> list[str]:
+    """Say which prompts a model lacks."""
+    found: list[str] = []
+    for at, model in enumerate(models):
+        if n := int((~np.isfinite(values[..., at]).any(axis=1)).sum()):
+            text = ngettext(
+                "{model} lacks {n:,} prompt that another model has: it is left out.",
+                "{model} lacks {n:,} prompts that another model has: they are left out.",
+                n,
+            )
+            found.append(text.format(model=model, n=n))
+    return found
+
+
+def paired_from_frame(
+    frame: pd.DataFrame,
+    models: Sequence[str],
+    metric: str | None,
+    scale: Scale,
+    seeds: int = 10,
+    name: str = "the table",
+) -> PairedScores:
+    """Return the scores of some models of a table.
+
+    The table is one of `risk_scores_from_frame`. A column ``subject`` or ``category`` tells the
+    category of a prompt. One named ``group`` or ``cluster`` tells what depends on it. Or it is
+    one of `subject_scores_from_frame`, with a column ``Noise``, whose prompts have `seeds` rows.
+
+    Raises
+    ------
+    ScoreError
+        It is no such table, or `paired_from_scores` refuses it.
+    """
+    frame = frame.set_axis([str(column).strip() for column in frame.columns], axis="columns")
+    if _NOISE in frame.columns:
+        return _paired_noise(frame, models, scale, seeds, name)
+    metrics = (metric,) if metric else None
+    labels = {
+        kind: _labels(frame, kind, name) for kind in (SUBJECTS, GROUPS) if "prompt" in frame.columns
+    }
+    kept = frame.drop(columns=[c for c in frame.columns if c.lower() in GROUPS and c != metric])
+    if "model" in kept.columns:
+        known = list(dict.fromkeys(text_of(cell) for cell in kept["model"]))
+        check_models(models, known)
+        kept = kept.loc[[text_of(cell) in models for cell in kept["model"]]]
+    found = risk_scores_from_frame(kept, metrics, name=name)
+    return paired_from_scores(found, models, scale, labels.get(SUBJECTS), labels.get(GROUPS))
+
+
+def _labels(frame: pd.DataFrame, names: Sequence[str], table: str) -> dict[str, str]:
+    """Return what a column says of each prompt, nothing without such a column."""
+    column = next((column for column in frame.columns if column.lower() in names), None)
+    if column is None:
+        return {}
+    found: dict[str, str] = {}
+    for prompt, label in zip(frame["prompt"], frame[column], strict=True):
+        said = text_of(label)
+        if found.setdefault(text_of(prompt), said) != said:
+            text = _("In {table} prompt {prompt!r} has two values of {column}: {one} and {other}.")
+            one = found[text_of(prompt)]
+            raise ScoreError(
+                text.format(table=table, prompt=text_of(prompt), column=column, one=one, other=said)
+            )
+    return found
+
+
+def _paired_noise(
+    frame: pd.DataFrame, models: Sequence[str], scale: Scale, seeds: int, name: str
+) -> PairedScores:
+    """Return the scores of a table that has coupled and independent ones."""
+    read = subject_scores_from_frame(frame, seeds, tuple(models), name)
+    n = len(read.table.coupled)
+    column = next((c for c in frame.columns if c.lower() in PROMPTS and c not in models), None)
+    prompts = tuple(str(at + 1) for at in range(n))
+    if column is not None and not read.left_out:
+        coupled = [text_of(cell) == "Coupled" for cell in frame[_NOISE]]
+        prompts = tuple(text_of(cell) for cell in frame[column][coupled])[::seeds]
+    return PairedScores(
+        *(name.rpartition("/")[2], tuple(models), prompts, read.table.coupled, scale),
+        categories=read.subjects or (),
+        coupled=True,
+        independent=read.table.independent,
+    )
+
+
+# Scores and grades in a store.
+
+
+def read_paired(
+    store: Store,
+    models: Sequence[str],
+    metric: str | None,
+    selection: Selection,
+    bounds: Sequence[float],
+) -> PairedScores:
+    """Read the scores of some models, or a judge's grades of their answers.
+
+    Parameters
+    ----------
+    models : sequence of str
+        The base first.
+    metric : str, optional
+        Needed where the store holds several.
+    selection : Selection
+        Mode, category, language; with a judge its grades count in the place of scores. Without a
+        mode coupled battles count, and independent ones are held beside them; where these models
+        have no coupled ones, all others.
+    bounds : sequence of float
+        Of the scores.
+
+    Raises
+    ------
+    ScoreError
+        There are no such scores, or some that no comparison may mix.
+    StoreError
+        There is no such model.
+    """
+    with store.cursor() as cursor:
+        cursor.execute("begin")
+        known = score_rows.metrics(cursor)
+        metric = score_rows.one_metric(list(known), metric)
+        model_numbers(cursor, replace(selection, models=tuple(models)))  # raises if there is none
+        rows = benchmark_scores.paired_answers(cursor, metric, models, selection)
+        cursor.execute("commit")
+    scale = Scale.of(bounds, lower_is_better=not known[metric] and selection.judge is None)
+    check_models(models, list(dict.fromkeys(row.model for row in rows)))
+    _check_alike(rows, metric)
+    counted, coupled = _counted(rows, models, selection.mode)
+    prompts = tuple(dict.fromkeys(row.key for row in counted))
+    first = {row.key: row for row in reversed(counted)}
+    values = _grid(counted, prompts, models)
+    beside = [row for row in rows if row.mode is Mode.INDEPENDENT and row.key in first]
+    named = tuple(first[key].category or "" for key in prompts)
+    judged = f"{metric}, {selection.judge}" if selection.judge else metric
+    return PairedScores(
+        *(judged, tuple(models), tuple(_name(first[key]) for key in prompts), values, scale),
+        categories=named if any(named) else (),
+        clusters=tuple(first[key].question for key in prompts),
+        battles=tuple(first[key].battle for key in prompts),
+        coupled=coupled,
+        independent=_grid(beside, prompts, models) if coupled and beside else None,
+        notes=tuple(_lacking(values, models)),
+    )
+
+
+def _counted(
+    rows: Sequence[PairedAnswer], models: Sequence[str], mode: Mode | None
+) -> tuple[Sequence[PairedAnswer], bool]:
+    """Return the answers that count, and whether they are coupled."""
+    coupled = [row for row in rows if row.mode is Mode.COUPLED]
+    if mode is None and {row.model for row in coupled} >= set(models):
+        return coupled, True
+    if mode is None:
+        others = [row for row in rows if row.mode is not Mode.COUPLED]
+        return (others if {row.model for row in others} >= set(models) else rows), False
+    return rows, mode is Mode.COUPLED
+
+
+def _check_alike(rows: Sequence[PairedAnswer], metric: str) -> None:
+    """Refuse answers of one model that were drawn in different ways."""
+    ways: dict[str, set[str]] = {}
+    for row in rows:
+        ways.setdefault(row.model, set()).add(row.sampling)
+    for model, found in ways.items():
+        if len(found) > 1:
+            text = _(
+                "The {metric} answers of {model} were drawn in different ways ({ways}), and a "
+                "comparison cannot mix them. Keep the runs in separate databases."
+            )
+            raise ScoreError(text.format(metric=metric, model=model, ways="; ".join(sorted(found))))
+
+
+def _grid(
+    rows: Sequence[PairedAnswer], prompts: Sequence[str], models: Sequence[str]
+) -> FloatArray:
+    """Return scores by prompt, repetition and model; answers of a battle are one repetition."""
+    places = {prompt: at for at, prompt in enumerate(prompts)}
+    repetitions: dict[str, dict[tuple[str, int], int]] = {}
+    taken: Counter[tuple[str, str]] = Counter()
+    cells: list[tuple[int, int, int, float]] = []
+    for row in rows:
+        again = taken[row.battle, row.model]  # a model may be in a battle more than once
+        taken[row.battle, row.model] += 1
+        own = repetitions.setdefault(row.key, {})
+        at = own.setdefault((row.battle, again), len(own))
+        cells.append((places[row.key], at, models.index(row.model), row.score))
+    most = max((len(each) for each in repetitions.values()), default=1)
+    values = np.full((len(prompts), most, len(models)), np.nan)
+    for prompt, repetition, model, score in cells:
+        values[prompt, repetition, model] = score
+    return values
+
+
+def _name(row: PairedAnswer) -> str:
+    if row.name:
+        return row.name
+    words = " ".join(row.text.split())
+    return words if len(words) <= _LONGEST else f"{words[: _LONGEST - 1]}\N{HORIZONTAL ELLIPSIS}"

@@ -1,0 +1,116 @@
+"""How many prompts a gate takes, coupled and independent, by a pilot: a range, not a number."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from coupled_arena.analysis.gate.paired import Pair, PairedScores
+from coupled_arena.analysis.gate.result import GateSettings, noise_worth
+from coupled_arena.core.errors import ArenaError, ScoreError
+from coupled_arena.core.language import _
+from coupled_arena.stats.gate.planning import MOST, share_bounds, units_needed
+
+
+@dataclass(frozen=True)
+class PromptsNeeded:
+    """Prompts that show that a candidate is as good, if it is; None if very many.
+
+    Attributes
+    ----------
+    protocol : str
+        "coupled", "independent", or "as here" where nobody knows.
+    flips : float
+        Share of the prompts on which the two differ.
+    least, likely, most : int or None
+        By the lower bound of this share, by the share itself, and by its upper bound (80 %).
+    """
+
+    protocol: str
+    flips: float
+    least: int | None
+    likely: int | None
+    most: int | None
+
+
+@dataclass(frozen=True)
+class GatePlan:
+    """A plan of a gate, with what it was made of.
+
+    Attributes
+    ----------
+    prompts : int
+        Of the pilot.
+    answers : int
+        Of a model to each of them, in the pilot and in the plan.
+    needed : tuple of PromptsNeeded
+    """
+
+    base: str
+    candidate: str
+    metric: str
+    margin: float
+    alpha: float
+    power: float
+    prompts: int
+    answers: int
+    needed: tuple[PromptsNeeded, ...]
+
+
+def plan_gate(scores: PairedScores, margin: float, alpha: float, power: float) -> GatePlan:
+    """Plan by the scores of a base and one candidate on the prompts of a pilot.
+
+    What is planned for is a candidate that is exactly as good, whatever the pilot's difference: so
+    few prompts say little of it.
+
+    Raises
+    ------
+    ArenaError
+        A number is out of range.
+    ScoreError
+        The two have fewer than two prompts in common.
+    """
+    GateSettings(margin, alpha).check()
+    if not 0 < power < 1:
+        raise ArenaError(
+            _("The power is between 0 and 1, such as 0.8, not {power:g}.").format(power=power)
+        )
+    pair = scores.pair(1)
+    needed = [_needed("coupled" if scores.coupled else "as here", pair, margin, alpha, power)]
+    alone = _alone(scores)
+    if alone is not None:
+        needed.append(_needed("independent", alone, margin, alpha, power))
+    elif scores.coupled and (worth := noise_worth(pair)) is not None and worth.saved < 1:
+        needed.append(_needed("independent", pair, margin, alpha, power, 1 / (1 - worth.saved)))
+    return GatePlan(
+        *(scores.models[0], scores.models[1], scores.metric, margin, alpha, power),
+        prompts=len(pair.places),
+        answers=pair.repetitions,
+        needed=tuple(needed),
+    )
+
+
+def _alone(scores: PairedScores) -> Pair | None:
+    """Return answers with noise of their own, if there are any beside coupled ones."""
+    if scores.independent is None:
+        return None
+    try:
+        return scores.pair(1, scores.independent)
+    except ScoreError:
+        return None
+
+
+def _needed(
+    protocol: str, pair: Pair, margin: float, alpha: float, power: float, more: float = 1.0
+) -> PromptsNeeded:
+    """Return the prompts by the flips of a pair, or by so many times as many."""
+    each = np.abs(pair.differences)
+    sizes, n = each[each > 0], len(each)
+    shares = (share_bounds(len(sizes), n)[0], len(sizes) / n, share_bounds(len(sizes), n)[1])
+    # More spread than all prompts can have by their number comes from larger differences.
+    larger = np.minimum(sizes * max(len(sizes) / n * more, 1.0) ** 0.5, 1.0)
+    found = [units_needed(larger, min(share * more, 1.0), margin, alpha, power) for share in shares]
+    # Where nearly all prompts differ, chance of the simulation may put them in another order.
+    order = sorted(found, key=lambda n: MOST + 1 if n is None else n)
+    return PromptsNeeded(protocol, min(shares[1] * more, 1.0), *order)

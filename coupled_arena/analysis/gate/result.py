@@ -1,0 +1,509 @@
+"""What scores or votes say of each candidate at one margin and one error level.
+
+Prompts come in an order that a seed draws, so that a look after each of them is fair. Prompts that
+depend on each other are one unit and come together; a unit counts as many times as it has prompts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import stdtrit
+
+from coupled_arena.analysis.gate.paired import Pair, PairedScores
+from coupled_arena.core.choices import Look, Measure
+from coupled_arena.core.errors import ScoreError
+from coupled_arena.core.language import _
+from coupled_arena.stats.counts import FloatArray, IntArray
+from coupled_arena.stats.gate import fixed
+from coupled_arena.stats.gate.betting import Bets, Gate, Verdict, grid
+from coupled_arena.stats.gate.fixed import Sample
+from coupled_arena.stats.intervals import check_alpha
+
+_LOOKS = 200  # of a figure
+BETTING, BOARD = "betting", "board"
+
+
+@dataclass(frozen=True)
+class GateSettings:
+    """How candidates are judged.
+
+    Attributes
+    ----------
+    margin : float
+        How much worse is as good, as a share of the scores' range; of votes, of the win rate.
+    alpha : float
+        Error level of each kind of claim, for all candidates together.
+    look : Look
+    seed : int
+        Of the order of the prompts.
+    """
+
+    margin: float = 0.02
+    alpha: float = 0.05
+    look: Look = Look.ALWAYS
+    seed: int = 0
+
+    def check(self) -> None:
+        """Refuse numbers out of range.
+
+        Raises
+        ------
+        ScoreError
+            The margin is not between 0 and 1.
+        """
+        if not 0 < self.margin < 1:
+            text = _("The margin is a share between 0 and 1, such as 0.02, not {margin:g}.")
+            raise ScoreError(text.format(margin=self.margin))
+        check_alpha(self.alpha)
+
+
+@dataclass(frozen=True)
+class Flip:
+    """A prompt on which a candidate scores otherwise than the base.
+
+    Attributes
+    ----------
+    base_score, candidate_score : float
+        Means over the answers.
+    difference : float
+        Less than 0 where the candidate is worse; a share of the scores' range.
+    battle : str
+        The first battle behind it, "" where there is none.
+    """
+
+    candidate: str
+    prompt: str
+    category: str
+    base_score: float
+    candidate_score: float
+    difference: float
+    battle: str = ""
+
+
+@dataclass(frozen=True)
+class CategoryGap:
+    """How a candidate differs from the base on the prompts of one category.
+
+    Attributes
+    ----------
+    low, high : float
+        Bounds that hold for all candidates and categories together.
+    lost, gained : int
+        Prompts on which the candidate is worse, and better.
+    """
+
+    candidate: str
+    category: str
+    prompts: int
+    difference: float
+    low: float
+    high: float
+    lost: int
+    gained: int
+
+
+@dataclass(frozen=True, eq=False)
+class Closing:
+    """The interval on the way through the prompts, arrays of one length."""
+
+    prompts: IntArray
+    difference: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+
+@dataclass(frozen=True)
+class NoiseWorth:
+    """What shared noise is worth, from the spread of the answers to one prompt.
+
+    Attributes
+    ----------
+    saved, low, high : float
+        Share of the prompts that these answers need fewer than answers with noise of their own.
+    most : float
+        The share that would be saved if shared noise took away all luck: no coupling saves more.
+    """
+
+    saved: float
+    low: float
+    high: float
+    most: float
+
+
+@dataclass(frozen=True, eq=False)
+class CandidateGate:
+    """What is known of one candidate.
+
+    Attributes
+    ----------
+    verdict : Verdict
+    method : str
+        "betting", "tango", "t", "exact", or "board" of votes.
+    base_score, score : float
+        Mean scores on the common prompts; of votes the two win rates.
+    difference, low, high : float
+        The candidate less the base, as a share of the scores' range. Each bound is wrong with a
+        probability of alpha, for all candidates together.
+    prompts, units, answers : int
+        Common prompts; prompts and groups of them that do not depend on each other; answers of a
+        model to a prompt. Of votes, these and the voters that they are worth.
+    known_after : int or None
+        After how many units the verdict was known.
+    further : int or None
+        How many more units would probably tell; 0 of what is known, None if hardly any number.
+    lost, gained : int
+        Prompts on which the candidate is worse, and better.
+    worth : NoiseWorth or None
+        None of one answer to each prompt.
+    independent_after : int or None
+        After how many units answers with noise of their own, which were there as well, said so.
+    independent : bool
+        Whether there were such answers.
+    """
+
+    model: str
+    verdict: Verdict
+    method: str
+    base_score: float
+    score: float
+    difference: float
+    low: float
+    high: float
+    prompts: int
+    units: int
+    answers: int
+    known_after: int | None
+    further: int | None
+    lost: int
+    gained: int
+    worth: NoiseWorth | None = None
+    independent_after: int | None = None
+    independent: bool = False
+    closing: Closing | None = None
+    flips: tuple[Flip, ...] = ()
+    categories: tuple[CategoryGap, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class GateReport:
+    """What is known of all candidates, with what it was made of.
+
+    Attributes
+    ----------
+    measure : Measure
+    metric : str
+        What the scores are, or whose votes.
+    scale : tuple of float
+        The least and the greatest score.
+    coupled : bool
+        Whether the models are known to have shared their noise.
+    """
+
+    base: str
+    candidates: tuple[CandidateGate, ...]
+    settings: GateSettings
+    measure: Measure
+    metric: str
+    bounds: tuple[float, float]
+    coupled: bool
+    notes: tuple[str, ...] = ()
+
+    @property
+    def width(self) -> float:
+        """The range of the scores."""
+        return self.bounds[1] - self.bounds[0]
+
+    def of(self, model: str) -> CandidateGate:
+        """Return what is known of one candidate."""
+        return next(each for each in self.candidates if each.model == model)
+
+
+def gate_scores(
+    scores: PairedScores, settings: GateSettings, measure: Measure = Measure.SCORES
+) -> GateReport:
+    """Judge the candidates by their scores.
+
+    Raises
+    ------
+    ScoreError
+        The margin is out of range, or a candidate has fewer than two prompts with the base.
+    """
+    settings.check()
+    pairs = [scores.pair(at) for at in range(1, len(scores.models))]
+    order = _Order(scores, settings.seed)
+    units = [order.units(pair) for pair in pairs]
+    judged = _always if settings.look is Look.ALWAYS else _once
+    found = judged(units, settings)
+    candidates = tuple(
+        _candidate(scores, at, pair, order, settings, len(pairs), each)
+        for at, (pair, each) in enumerate(zip(pairs, found, strict=True), 1)
+    )
+    bounds = scores.scale.low, scores.scale.high
+    return GateReport(
+        *(scores.models[0], candidates, settings, measure, scores.metric, bounds, scores.coupled),
+        notes=scores.notes,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Units:
+    """Units of a pair in their order, of those that any pair has; NaN where it lacks one."""
+
+    differences: FloatArray
+    weights: FloatArray
+    binary: bool
+
+    @property
+    def sample(self) -> Sample:
+        there = np.isfinite(self.differences)
+        return Sample(self.differences[there], self.weights[there], self.binary)
+
+
+class _Order:
+    """The order in which a seed draws the units, the same for all candidates."""
+
+    def __init__(self, scores: PairedScores, seed: int) -> None:
+        names = scores.clusters or scores.prompts
+        _names, unit = np.unique(np.array(names), return_inverse=True)
+        self._unit: IntArray = unit.astype(np.int64)
+        self._place = np.random.default_rng(seed).permutation(len(_names))
+
+    def units(self, pair: Pair, some: np.ndarray | None = None) -> _Units:
+        """Return the differences of units; of some prompts of a pair, if they are named."""
+        kept = slice(None) if some is None else some
+        n, unit = len(self._place), self._unit[pair.places][kept]
+        place, each = self._place[unit], pair.differences[kept]
+        count = np.bincount(place, minlength=n)
+        total = np.bincount(place, each, n)
+        with np.errstate(invalid="ignore"):
+            mean = np.where(count > 0, total / count, np.nan)
+        alone = bool(count.max(initial=0) <= 1)
+        return _Units(mean, count / max(int(count.max(initial=1)), 1), pair.binary and alone)
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """What a test says of a candidate."""
+
+    verdict: Verdict
+    method: str
+    low: float
+    high: float
+    known_after: int | None
+    further: int | None
+    closing: Closing | None = None
+
+
+def _always(units: Sequence[_Units], settings: GateSettings) -> list[_Judged]:
+    """Judge by betting, unit by unit, all candidates together."""
+    differences = np.stack([each.differences for each in units], axis=1)
+    weights = np.stack([np.maximum(each.weights, 1e-9) for each in units], axis=1)
+    start = Gate.start(settings.margin, settings.alpha, len(units))
+    looks = list(start.looks(differences, weights, _LOOKS))
+    last = looks[-1]
+    seen = np.array([look.seen for look in looks])
+    bounds = np.array([look.interval() for look in looks])  # looks, two, candidates
+    means = np.array([look.difference for look in looks])
+    further = last.further()
+    return [
+        _Judged(
+            last.verdicts[at],
+            BETTING,
+            float(bounds[-1, 0, at]),
+            float(bounds[-1, 1, at]),
+            last.known_after[at],
+            further[at],
+            Closing(seen, means[:, at], bounds[:, 0, at], bounds[:, 1, at]),
+        )
+        for at in range(len(units))
+    ]
+
+
+def _once(units: Sequence[_Units], settings: GateSettings) -> list[_Judged]:
+    """Judge by one test at the end; of several candidates by Holm's steps."""
+    samples = [each.sample for each in units]
+    margin, alpha = settings.margin, settings.alpha
+    good, worse, better = (
+        fixed.holm(np.array([test(sample, mean) for sample in samples])) <= alpha
+        for test, mean in (
+            (fixed.p_above, -margin),
+            (fixed.p_below, -margin),
+            (fixed.p_above, 0.0),
+        )
+    )
+    found: list[_Judged] = []
+    for at, sample in enumerate(samples):
+        low, high = fixed.bounds(sample, alpha / len(samples))
+        verdict = _verdict(good=bool(good[at]), worse=bool(worse[at]), better=bool(better[at]))
+        known = verdict is not Verdict.UNKNOWN
+        further = 0 if known else _more_of(sample, margin, alpha / len(samples))
+        n = len(sample.differences) if known else None
+        found.append(_Judged(verdict, sample.method.value, low, high, n, further))
+    return found
+
+
+def _verdict(*, good: bool, worse: bool, better: bool) -> Verdict:
+    if worse:
+        return Verdict.WORSE
+    if good:
+        return Verdict.BETTER if better else Verdict.AS_GOOD
+    return Verdict.UNKNOWN
+
+
+_POWER = 0.842  # standard deviations for four times in five
+
+
+def _more_of(sample: Sample, margin: float, alpha: float) -> int | None:
+    """Return how many more units one test would take, four times in five."""
+    n, away = len(sample.differences), sample.mean + margin
+    variance = n * fixed.clustered_error(sample.differences, sample.weights) ** 2
+    z = float(fixed.critical_value(2 * alpha)) + _POWER
+    needed = z**2 * variance / away**2 if away else np.inf
+    return max(int(np.ceil(needed)) - n, 1) if needed < 1e7 else None
+
+
+def _candidate(
+    scores: PairedScores,
+    at: int,
+    pair: Pair,
+    order: _Order,
+    settings: GateSettings,
+    candidates: int,
+    judged: _Judged,
+) -> CandidateGate:
+    """Return what a test says, and why."""
+    model, each = scores.models[at], pair.differences
+    sample = order.units(pair).sample
+    base, own = pair.means.mean(axis=0)
+    alone = _alone(scores, at, order, settings) if scores.independent is not None else None
+    return CandidateGate(
+        model=model,
+        verdict=judged.verdict,
+        method=judged.method,
+        base_score=float(base),
+        score=float(own),
+        difference=float(each.mean()),
+        low=judged.low,
+        high=judged.high,
+        prompts=len(each),
+        units=len(sample.differences),
+        answers=pair.repetitions,
+        known_after=judged.known_after,
+        further=judged.further,
+        lost=int((each < 0).sum()),
+        gained=int((each > 0).sum()),
+        worth=noise_worth(pair),
+        independent_after=alone,
+        independent=scores.independent is not None,
+        closing=judged.closing,
+        flips=_flips(scores, model, pair),
+        categories=_categories(scores, model, pair, order, settings, candidates),
+    )
+
+
+def _alone(scores: PairedScores, at: int, order: _Order, settings: GateSettings) -> int | None:
+    """Return after how many units answers with noise of their own tell, in the same order."""
+    try:
+        pair = scores.pair(at, scores.independent)
+    except ScoreError:
+        return None
+    units = order.units(pair)
+    judged = _always if settings.look is Look.ALWAYS else _once
+    return judged([units], settings)[0].known_after
+
+
+def _flips(scores: PairedScores, model: str, pair: Pair) -> tuple[Flip, ...]:
+    """Return the prompts on which the two differ, the worst for the candidate first."""
+    found: list[Flip] = []
+    each, means = pair.differences, pair.means
+    for row in np.lexsort((np.arange(len(each)), each)).tolist():
+        if each[row] == 0:
+            continue
+        at = int(pair.places[row])
+        found.append(
+            Flip(
+                candidate=model,
+                prompt=scores.prompts[at],
+                category=scores.categories[at] if scores.categories else "",
+                base_score=float(means[row, 0]),
+                candidate_score=float(means[row, 1]),
+                difference=float(each[row]),
+                battle=scores.battles[at] if scores.battles else "",
+            )
+        )
+    return tuple(found)
+
+
+def _categories(
+    scores: PairedScores,
+    model: str,
+    pair: Pair,
+    order: _Order,
+    settings: GateSettings,
+    candidates: int,
+) -> tuple[CategoryGap, ...]:
+    """Return each category of the prompts, that of the largest loss first."""
+    if not scores.categories:
+        return ()
+    own = np.array(scores.categories)[pair.places]
+    names = sorted(set(own.tolist()) - {""})
+    alpha = settings.alpha / (candidates * max(len(names), 1))
+    found: list[CategoryGap] = []
+    for name in names:
+        some = own == name
+        sample, each = order.units(pair, some).sample, pair.differences[some]
+        low, high = _bounds(sample, alpha, settings)
+        counted = int((each < 0).sum()), int((each > 0).sum())
+        found.append(CategoryGap(model, name, len(each), float(each.mean()), low, high, *counted))
+    return tuple(sorted(found, key=lambda gap: gap.difference))
+
+
+def _bounds(sample: Sample, alpha: float, settings: GateSettings) -> tuple[float, float]:
+    if settings.look is Look.ONCE:
+        return fixed.bounds(sample, alpha)
+    bets = Bets.on(grid(settings.margin), settings.margin)
+    low, high = bets.after(sample.differences[:, None], sample.weights[:, None]).interval(alpha)
+    return float(low[0]), float(high[0])
+
+
+# What shared noise is worth.
+
+
+def noise_worth(pair: Pair, alpha: float = 0.05) -> NoiseWorth | None:
+    r"""Return what shared noise saves, from answers with two repetitions or more.
+
+    Coupling keeps the law of each model. Without it the variance of a prompt's difference over r
+    answers is larger by :math:`2\,\mathrm{Cov}(R, R') / r`. The covariance is that of the two
+    scores of a repetition, within the prompt. Twice this covariance is never larger than
+    the two variances within the prompt together, and as large only if the scores always agree.
+
+    Returns
+    -------
+    NoiseWorth or None
+        None where no two prompts have as many answers, or none ever varied.
+    """
+    values = pair.values / pair.scale.width
+    both = np.all(np.isfinite(values), axis=2)
+    times = both.sum(axis=1)
+    if (times >= 2).sum() < 2:
+        return None
+    rows = [values[at][both[at]] for at in np.flatnonzero(times >= 2)]
+    d = np.array([float((row[:, 1] - row[:, 0]).mean()) for row in rows])
+    within = [np.cov(row, rowvar=False) for row in rows]
+    added = np.array([2 * each[0, 1] / len(row) for each, row in zip(within, rows, strict=True)])
+    best = [np.trace(each) / len(row) for each, row in zip(within, rows, strict=True)]
+    n, own = len(d), float(d.var(ddof=1))
+    alone = own + float(added.mean())
+    if not alone > 0:
+        return None
+    saved, most = 1 - own / alone, min(float(np.mean(best)) / alone, 1.0)
+    if own <= 0:
+        return NoiseWorth(saved, -np.inf, 1.0, max(most, saved))
+    one = (d - d.mean()) ** 2 * n / (n - 1)
+    parts = one / own - (one + added) / alone
+    half = float(stdtrit(n - 1, 1 - alpha / 2)) * float(parts.std(ddof=1)) / n**0.5
+    low, high = (1 - own / alone * float(np.exp(sign * half)) for sign in (1, -1))
+    return NoiseWorth(saved, low, high, max(most, saved))

@@ -1,0 +1,286 @@
+"""What a gate found as tables: candidates, categories, prompts that flip, the closing interval."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coupled_arena.analysis.gate.plan import GatePlan, PromptsNeeded
+from coupled_arena.analysis.gate.result import (
+    CandidateGate,
+    CategoryGap,
+    Flip,
+    GateReport,
+)
+from coupled_arena.core.language import N_, _
+from coupled_arena.stats.gate.betting import Verdict
+from coupled_arena.views.tables.table import Column, Table, bounds, table_of
+from coupled_arena.views.words.gate import (
+    coupling_words,
+    gate_plan_words,
+    gate_warnings,
+    gate_words,
+    protocol_name,
+    verdict_name,
+)
+
+_Row = dict[str, Any]
+_MOST_SHOWN = 5  # flips of each kind in a text
+
+
+CANDIDATES: tuple[Column[CandidateGate], ...] = (
+    Column("model", str, "Name of the candidate", heading=N_("Candidate")),
+    Column(
+        "verdict",
+        str,
+        "as good, better, worse, or cannot tell",
+        heading=N_("Verdict"),
+        text=lambda row: verdict_name(row.verdict),
+        strong=True,
+    ),
+    Column(
+        "difference",
+        float,
+        "The candidate's mean score less the base's, as a share of the scores' range",
+        heading=N_("Difference"),
+        text="+.4f",
+    ),
+    *bounds("", "the difference, for all candidates together", "+.4f", by="difference"),
+    Column("base_score", float, "Mean score of the base", heading=N_("Base"), text=".4f"),
+    Column("score", float, "Mean score of the candidate", heading=N_("Its score"), text=".4f"),
+    Column("prompts", int, "Prompts, or votes, that both have", heading=N_("Prompts")),
+    Column(
+        "units",
+        int,
+        "Prompts, or groups of prompts, that do not depend on each other; of votes the clusters",
+    ),
+    Column("answers", int, "The most answers of a model to a prompt"),
+    Column(
+        "lost",
+        int,
+        "Prompts on which the candidate is worse, or votes that it lost",
+        heading=N_("Worse on"),
+    ),
+    Column(
+        "gained",
+        int,
+        "Prompts on which the candidate is better, or votes that it won",
+        heading=N_("Better on"),
+    ),
+    Column("method", str, "betting, tango, t or exact; of votes board"),
+    Column(
+        "known_after",
+        int,
+        "Units after which as good, or worse, was known",
+        heading=N_("Known\nafter"),
+    ),
+    Column("further", int, "Units that will probably tell, 0 of what is known"),
+    Column(
+        "independent_after",
+        int,
+        "Units after which answers without shared noise told, where there are some",
+    ),
+    Column(
+        "saved",
+        float,
+        "Share of the prompts that shared noise saved",
+        lambda row: row.worth and row.worth.saved,
+    ),
+    Column(
+        "saved_low",
+        float,
+        "Lower bound of that share",
+        lambda row: row.worth and row.worth.low,
+    ),
+    Column(
+        "saved_high",
+        float,
+        "Upper bound of that share",
+        lambda row: row.worth and row.worth.high,
+    ),
+    Column(
+        "saved_most",
+        float,
+        "Share that no coupling of these answers could save more than",
+        lambda row: row.worth and row.worth.most,
+    ),
+)
+
+
+def candidate_table(found: GateReport) -> Table[CandidateGate]:
+    """Return a row for each candidate."""
+    return table_of(CANDIDATES, found.candidates, alpha=2 * found.settings.alpha)
+
+
+CATEGORIES: tuple[Column[CategoryGap], ...] = (
+    Column("candidate", str, "Name of the candidate", heading=N_("Candidate")),
+    Column("category", str, "Category of the prompts", heading=N_("Category")),
+    Column("prompts", int, "Prompts of it", heading=N_("Prompts")),
+    Column(
+        "difference",
+        float,
+        "The candidate's mean score less the base's, as a share of the scores' range",
+        heading=N_("Difference"),
+        text="+.4f",
+    ),
+    *bounds("", "it, for all candidates and categories together", "+.4f", by="difference"),
+    Column("lost", int, "Prompts on which the candidate is worse", heading=N_("Worse on")),
+    Column("gained", int, "Prompts on which it is better", heading=N_("Better on")),
+)
+
+
+def category_table(found: GateReport) -> Table[CategoryGap]:
+    """Return a row for each candidate and category, the largest losses first."""
+    rows = (gap for each in found.candidates for gap in each.categories)
+    return table_of(CATEGORIES, rows, alpha=2 * found.settings.alpha)
+
+
+FLIPS: tuple[Column[Flip], ...] = (
+    Column("candidate", str, "Name of the candidate", heading=N_("Candidate")),
+    Column("prompt", str, "The prompt's name, or its beginning", heading=N_("Prompt")),
+    Column("category", str, "Its category", lambda row: row.category or None),
+    Column("base_score", float, "Mean score of the base", heading=N_("Base"), text=".4g"),
+    Column(
+        "candidate_score", float, "Mean score of the candidate", heading=N_("Its score"), text=".4g"
+    ),
+    Column(
+        "difference",
+        float,
+        "Less than 0 where the candidate is worse; a share of the scores' range",
+        heading=N_("Difference"),
+        text="+.4g",
+    ),
+    Column("battle", str, "The first battle behind it", lambda row: row.battle or None),
+)
+
+
+def flip_table(found: GateReport) -> Table[Flip]:
+    """Return a row for each candidate and prompt on which it differs from the base."""
+    return table_of(FLIPS, (flip for each in found.candidates for flip in each.flips))
+
+
+CLOSING: tuple[Column[_Row], ...] = (
+    Column("candidate", str, "Name of the candidate"),
+    Column("units", int, "Prompts so far, or groups of prompts that depend on each other"),
+    Column("difference", float, "Mean difference so far, as a share of the scores' range"),
+    Column("low", float, "Lower bound, valid at any time"),
+    Column("high", float, "Upper bound, valid at any time"),
+)
+
+
+def closing_table(found: GateReport) -> Table[_Row]:
+    """Return the interval on the way through the prompts."""
+    rows = (
+        dict(
+            zip(
+                (column.name for column in CLOSING),
+                (each.model, *values),
+                strict=True,
+            )
+        )
+        for each in found.candidates
+        if (way := each.closing) is not None
+        for values in zip(way.prompts, way.difference, way.low, way.high, strict=True)
+    )
+    return table_of(CLOSING, rows)
+
+
+def gate_tables(found: GateReport) -> dict[str, Table[Any]]:
+    """Return the tables that there are data for."""
+    tables: dict[str, Table[Any]] = {"candidates": candidate_table(found)}
+    if any(each.categories for each in found.candidates):
+        tables["categories"] = category_table(found)
+    tables["flips"] = flip_table(found)
+    if any(each.closing for each in found.candidates):
+        tables["closing"] = closing_table(found)
+    return tables
+
+
+def gate_answer(found: GateReport) -> dict[str, Any]:
+    """Return what a gate found as JSON values."""
+    return {
+        "base": found.base,
+        "measure": found.measure.value,
+        "metric": found.metric,
+        "bounds": list(found.bounds),
+        "coupled": found.coupled,
+        "candidates": candidate_table(found).records(),
+        "categories": category_table(found).records(),
+        "flips": flip_table(found).records(),
+        "findings": list(gate_words(found)),
+        "warnings": list(gate_warnings(found)),
+    }
+
+
+def gate_text(found: GateReport) -> str:
+    """Return what a gate found for a terminal."""
+    words = [*gate_words(found), *coupling_words(found)]
+    table = candidate_table(found).showing(
+        *("model", "verdict", "difference", "low", "prompts", "lost", "gained", "known_after")
+    )
+    lines = [*words, "", table.text()]
+    if any(each.categories for each in found.candidates):
+        lines += ["", _("By category, the largest losses first:"), category_table(found).text()]
+    for text, sign in ((_("Worse on:"), -1), (_("Better on:"), 1)):
+        rows = [
+            flip
+            for each in found.candidates
+            for flip in sorted(each.flips, key=lambda flip: -sign * flip.difference)[:_MOST_SHOWN]
+            if sign * flip.difference > 0
+        ]
+        if rows:
+            lines += ["", text, table_of(FLIPS, rows).text()]
+    return "\n".join([*lines, *gate_warnings(found)])
+
+
+PROMPTS_NEEDED: tuple[Column[PromptsNeeded], ...] = (
+    Column(
+        "protocol",
+        str,
+        "coupled, independent, or as here where nobody knows",
+        heading=N_("Answers"),
+        text=lambda row: protocol_name(row.protocol),
+    ),
+    Column(
+        "flips",
+        float,
+        "Share of the prompts on which the two differ",
+        heading=N_("Prompts\nthat differ"),
+        text=".1%",
+    ),
+    Column(
+        "least", int, "Prompts by the lower bound of that share", heading=N_("Prompts,\nat least")
+    ),
+    Column("likely", int, "Prompts by that share", heading=N_("Likely"), strong=True),
+    Column("most", int, "Prompts by the upper bound of that share", heading=N_("At most")),
+)
+
+
+def gate_plan_table(plan: GatePlan) -> Table[PromptsNeeded]:
+    """Return a row for each protocol."""
+    return table_of(PROMPTS_NEEDED, plan.needed)
+
+
+def gate_plan_answer(plan: GatePlan) -> dict[str, Any]:
+    """Return a plan of a gate as JSON values."""
+    return {
+        "base": plan.base,
+        "model": plan.candidate,
+        "metric": plan.metric,
+        "pilot_prompts": plan.prompts,
+        "answers": plan.answers,
+        "prompts_needed": gate_plan_table(plan).records(),
+        "words": list(gate_plan_words(plan)),
+    }
+
+
+def gate_plan_text(plan: GatePlan) -> str:
+    """Return a plan of a gate for a terminal."""
+    return "\n".join([*gate_plan_words(plan), "", gate_plan_table(plan).text()])
+
+
+def exit_code(found: GateReport) -> int:
+    """Return 0 if all candidates are as good or better, 3 if one is worse, else 4."""
+    verdicts = {each.verdict for each in found.candidates}
+    if Verdict.WORSE in verdicts:
+        return 3
+    return 4 if Verdict.UNKNOWN in verdicts else 0

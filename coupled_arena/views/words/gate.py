@@ -1,0 +1,222 @@
+"""What a gate found, in sentences: no more than its bounds hold."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from coupled_arena.analysis.gate.plan import GatePlan, PromptsNeeded
+from coupled_arena.analysis.gate.result import BOARD, CandidateGate, GateReport
+from coupled_arena.core.choices import Look, Measure
+from coupled_arena.core.language import N_, _, ngettext
+from coupled_arena.stats.gate.betting import Verdict
+from coupled_arena.stats.gate.planning import MOST
+from coupled_arena.views.levels import level
+from coupled_arena.views.words.names import rounded
+
+_VERDICTS = {
+    Verdict.AS_GOOD: N_("as good"),
+    Verdict.BETTER: N_("better"),
+    Verdict.WORSE: N_("worse"),
+    Verdict.UNKNOWN: N_("cannot tell"),
+}
+
+
+def verdict_name(verdict: Verdict) -> str:
+    """Return a verdict in the language in force."""
+    return _(_VERDICTS[verdict])
+
+
+def gate_words(found: GateReport) -> tuple[str, ...]:
+    """Return what is known of each candidate, and how it was found."""
+    return tuple(_all(found))
+
+
+def gate_verdict(found: GateReport, candidate: CandidateGate) -> str:
+    """Return what is known of one candidate, in a sentence."""
+    texts = {
+        Verdict.AS_GOOD: _(
+            "{model} is as good as {base}: by {metric} it is worse by less than {margin}."
+        ),
+        Verdict.BETTER: _("{model} is better than {base} by {metric}."),
+        Verdict.WORSE: _("{model} is worse than {base}: by {metric} it loses more than {margin}."),
+        Verdict.UNKNOWN: _(
+            "It is too early to say whether {model} is as good as {base} by {metric}, with a "
+            "margin of {margin}."
+        ),
+    }
+    return texts[candidate.verdict].format(
+        model=candidate.model,
+        base=found.base,
+        metric=found.metric,
+        margin=_size(found, found.settings.margin),
+    )
+
+
+def _all(found: GateReport) -> Iterator[str]:
+    for each in found.candidates:
+        yield gate_verdict(found, each)
+        yield _difference(found, each)
+        yield from _when(found, each)
+    if len(found.candidates) > 1:
+        yield _(
+            "All of this holds for the {k} candidates together: the chance of any wrong "
+            "“as good” is at most {alpha:g}."
+        ).format(k=len(found.candidates), alpha=found.settings.alpha)
+    if found.measure is Measure.VOTES:
+        return
+    if found.settings.look is Look.ALWAYS:
+        yield _(
+            "The prompts came in the random order of seed {seed}; you may look, and stop, at any "
+            "time."
+        ).format(seed=found.settings.seed)
+    else:
+        yield _("This holds for one look at all prompts, decided on beforehand.")
+
+
+def _difference(found: GateReport, candidate: CandidateGate) -> str:
+    text = _("The difference is {difference} ({low} to {high}; each bound holds at {level}).")
+    return text.format(
+        difference=_signed(found, candidate.difference),
+        low=_signed(found, candidate.low),
+        high=_signed(found, candidate.high),
+        level=level(found.settings.alpha / len(found.candidates)),
+    )
+
+
+def _when(found: GateReport, candidate: CandidateGate) -> Iterator[str]:
+    """Say when it was known, or how many more it takes."""
+    if candidate.verdict is not Verdict.UNKNOWN:
+        if candidate.known_after and found.settings.look is Look.ALWAYS:
+            text = _("That was known after {n:,} of {all:,} prompts.")
+            if candidate.units < candidate.prompts:
+                text = _("That was known after {n:,} of {all:,} groups of prompts.")
+            yield text.format(n=candidate.known_after, all=candidate.units)
+        return
+    if candidate.further is None:
+        yield _("More data will hardly tell: the difference is too close to the margin.")
+        return
+    n = rounded(candidate.further)
+    if candidate.method == BOARD:
+        text = ngettext(
+            "About {n:,} more vote will probably tell.",
+            "About {n:,} more votes will probably tell.",
+            n,
+        )
+    elif candidate.units < candidate.prompts:
+        text = ngettext(
+            "About {n:,} more group of prompts will probably tell.",
+            "About {n:,} more groups of prompts will probably tell.",
+            n,
+        )
+    else:
+        text = ngettext(
+            "About {n:,} more prompt will probably tell.",
+            "About {n:,} more prompts will probably tell.",
+            n,
+        )
+    yield text.format(n=n)
+
+
+def _size(found: GateReport, share: float) -> str:
+    """Return a size in the unit of the scores."""
+    return f"{share * found.width:.3g}"
+
+
+def _signed(found: GateReport, share: float) -> str:
+    digits = max(4 - math.floor(math.log10(found.width)), 0)
+    return f"{share * found.width:+.{digits}f}"
+
+
+def coupling_words(found: GateReport) -> tuple[str, ...]:
+    """Return what shared noise saved, or would save, as far as repetitions tell."""
+    return tuple(text for each in found.candidates for text in _coupling(found, each))
+
+
+def _coupling(found: GateReport, candidate: CandidateGate) -> Iterator[str]:
+    worth = candidate.worth
+    if worth is not None and found.coupled:
+        if worth.low > 0:
+            text = _(
+                "Shared noise saves {saved:.0%} of the prompts for {model} ({low:.0%} to "
+                "{high:.0%}), by the spread of the answers."
+            )
+        else:
+            text = _(
+                "It is too early to say whether shared noise saves prompts for {model}: "
+                "{saved:.0%} ({low:.0%} to {high:.0%})."
+            )
+        yield text.format(
+            saved=worth.saved, model=candidate.model, low=max(worth.low, -1.0), high=worth.high
+        )
+    elif worth is not None:
+        yield _(
+            "Coupled answers of {model} could save up to {most:.0%} of the prompts: that much of "
+            "the spread is luck of single answers."
+        ).format(model=candidate.model, most=max(worth.most, 0.0))
+    if candidate.independent:
+        yield from _measured(found, candidate)
+
+
+def _measured(found: GateReport, candidate: CandidateGate) -> Iterator[str]:
+    """Say what answers without shared noise told in the same order."""
+    if found.settings.look is Look.ONCE:
+        return
+    if candidate.independent_after:
+        text = _("Answers without shared noise, in the same order, told after {n:,} prompts.")
+        yield text.format(n=candidate.independent_after)
+    else:
+        yield _("Answers without shared noise, in the same order, did not tell.")
+
+
+def gate_warnings(found: GateReport) -> tuple[str, ...]:
+    """Return what was left out, and what these data cannot say."""
+    warnings = [*found.notes]
+    few = found.measure is not Measure.VOTES and not found.coupled
+    if few and all(each.worth is None for each in found.candidates):
+        warnings.append(
+            _(
+                "Nothing says that these answers are coupled. Two answers to each prompt would "
+                "tell what coupling saves."
+            )
+        )
+    return tuple(warnings)
+
+
+_PROTOCOLS = {
+    "coupled": N_("Coupled answers"),
+    "independent": N_("Independent answers"),
+    "as here": N_("Answers as in the pilot"),
+}
+
+
+def protocol_name(protocol: str) -> str:
+    """Return how answers are made, in the language in force."""
+    return _(_PROTOCOLS[protocol])
+
+
+def gate_plan_words(plan: GatePlan) -> tuple[str, ...]:
+    """Return how many prompts a gate takes, each protocol in a sentence."""
+    aim = _(
+        "Planned: the gate shows with probability {power:g} that {model} is as good as {base} "
+        "within {margin:g}, if it is."
+    )
+    aim = aim.format(model=plan.candidate, base=plan.base, power=plan.power, margin=plan.margin)
+    pilot = ngettext(
+        "The pilot has {n:,} prompt. A larger one makes the range narrower.",
+        "The pilot has {n:,} prompts. A larger one makes the range narrower.",
+        plan.prompts,
+    )
+    return aim, *map(_range, plan.needed), pilot.format(n=plan.prompts)
+
+
+def _range(needed: PromptsNeeded) -> str:
+    least, most = (None if n is None else rounded(n) for n in (needed.least, needed.most))
+    if least is None:
+        text = _("{answers}: more than {limit:,} prompts.")
+    elif most is None:
+        text = _("{answers}: {least:,} prompts, or many more.")
+    else:
+        text = _("{answers}: {least:,} to {most:,} prompts.")
+    name = protocol_name(needed.protocol)
+    return text.format(answers=name, least=least, most=most, limit=MOST)

@@ -119,6 +119,21 @@ def _unmarked(_: Battle) -> Sequence[Score]:
     return ()
 
 
+class Watcher:
+    """Follows a run as its battles end, and may end it before its plan is done."""
+
+    def take(self, battle: str, scores: Mapping[str, float]) -> None:
+        """Take in the scores by model of a battle that is stored."""
+
+    def enough(self) -> bool:
+        """Return whether no further battle needs to begin; those under way are finished."""
+        return False
+
+    def words(self) -> str:
+        """Return what the bar says beside the speed."""
+        return ""
+
+
 def generate(
     plan: BatchPlan,
     models: Models,
@@ -127,6 +142,7 @@ def generate(
     at_once: int,
     kv_tokens: int | None = None,
     mark: Mark = _unmarked,
+    watcher: Watcher | None = None,
     progress: bool = True,
 ) -> Generated:
     """Decode the battles of a plan that are not stored yet, and store each as it ends.
@@ -139,6 +155,8 @@ def generate(
         Tokens whose keys and values each model holds at most; else what free memory allows.
     mark : callable
         What it returns for a battle is stored with it, in one transaction.
+    watcher : Watcher, optional
+        Is told of each battle, and may end the run.
     progress : bool
         Show a bar on stderr.
 
@@ -148,26 +166,31 @@ def generate(
         Interrupted, or a model failed. What is done is stored; the same plan goes on from there.
     """
     plan = plan.settled(models)
+    watcher = watcher or Watcher()
     started = time.perf_counter()
     stored = store.battles_of(seed_to_hex(plan.seed))
     missing = [(battle, prompt) for battle, prompt in plan.battles() if battle.id not in stored]
     skipped = plan.size - len(missing)
-    replies = tokens = 0
+    battles = replies = tokens = 0
     interrupted = threading.Event()  # an exception in the middle of a write comes out as another
     with (
         on_interrupt(interrupted.set),
         tqdm(total=plan.size, initial=skipped, unit="battle", disable=not progress) as bar,
     ):
         engine = LockstepEngine(models, Capacity(kv_tokens=kv_tokens))
-        for battle in _decode_all(missing, engine, at_once, interrupted):
-            store.add_battle(battle, mark(battle))
+        for battle in _decode_all(missing, engine, at_once, interrupted, watcher.enough):
+            marks = mark(battle)
+            store.add_battle(battle, marks)
+            watcher.take(battle.id, {battle.models[each.place]: each.score for each in marks})
+            battles += 1
             replies += len(battle.replies)
             tokens += sum(len(reply.tokens) for reply in battle.replies)
             seconds = time.perf_counter() - started
-            bar.set_postfix_str(f"{tokens / seconds:.0f} tokens/s", refresh=False)
+            said = f"{tokens / seconds:.0f} tokens/s", watcher.words()
+            bar.set_postfix_str(", ".join(filter(None, said)), refresh=False)
             bar.update()
     seconds = time.perf_counter() - started
-    return Generated(len(missing), replies, tokens, seconds, skipped)
+    return Generated(battles, replies, tokens, seconds, skipped)
 
 
 def _decode_all(
@@ -175,14 +198,19 @@ def _decode_all(
     engine: LockstepEngine,
     at_once: int,
     interrupted: threading.Event,
+    enough: Callable[[], bool],
 ) -> Iterator[Battle]:
-    """Yield battles as they end, refilling the batch, so that none waits for the slowest."""
+    """Yield battles as they end, refilling the batch, so that none waits for the slowest.
+
+    Once it is enough, those under way end: battles that are stored are the first of the plan.
+    """
     waiting = iter(missing)
     active: list[tuple[Battle, Prompt, Running]] = []
     while True:
         # Not one by one: battles on the same prompt that begin together read it once.
         room = at_once - len(active)
-        while room >= at_once // 4 and len(active) < at_once and (following := next(waiting, None)):
+        more = room >= at_once // 4 and not enough()
+        while more and len(active) < at_once and (following := next(waiting, None)):
             battle, prompt = following
             running = engine.prepare(next_request(engine.models, battle, prompt))
             engine.add(running)
@@ -252,6 +280,7 @@ def run_benchmark(
     *,
     at_once: int,
     kv_tokens: int | None = None,
+    watcher: Watcher | None = None,
     progress: bool = True,
 ) -> Scored:
     """Answer and score what is not stored yet of a plan on a task's questions.
@@ -267,6 +296,11 @@ def run_benchmark(
     plan = plan.settled(models)
     store.write(lambda cursor: scores.declare(cursor, marker.task.name, source="benchmark"))
     _mark_stored(plan, marker, store)
+    if watcher:
+        with store.cursor() as cursor:
+            found = scores.of_experiment(cursor, marker.task.name, seed_to_hex(plan.seed))
+        for battle, marks in found.items():
+            watcher.take(battle, marks)
     made = generate(
         plan,
         models,
@@ -274,6 +308,7 @@ def run_benchmark(
         at_once=at_once,
         kv_tokens=kv_tokens,
         mark=marker,
+        watcher=watcher,
         progress=progress,
     )
     with store.cursor() as cursor:

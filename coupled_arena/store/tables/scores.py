@@ -153,3 +153,16 @@ def unscored(cursor: Cursor, metric: str, experiment: str) -> set[str]:
             [experiment, metric],
         )
     )
+
+
+def of_experiment(cursor: Cursor, metric: str, experiment: str) -> dict[str, dict[str, float]]:
+    """Return the scores of a batch run by battle and model, by a metric."""
+    found: dict[str, dict[str, float]] = {}
+    rows = cursor.execute(
+        "select battle, models[place + 1], score from scores join battles using (battle) "
+        "where metric = ? and experiment = ? and turn = 0",
+        [metric, experiment],
+    )
+    for battle, model, score in rows.fetchall():
+        found.setdefault(battle, {})[model] = score
+    return found

@@ -1,0 +1,87 @@
+"""A gate at work: models answer in random order until it is known whether one is as good.
+
+Prompts count in the order in which they were drawn, never in that in which their answers end:
+short answers end first, and are right more often or less often than the others.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Mapping
+
+import numpy as np
+
+from coupled_arena.battles.batch import BatchPlan, Watcher
+from coupled_arena.stats.gate.betting import Gate
+
+
+class GateWatcher(Watcher):
+    """Bets on each prompt once all before it are answered, and ends the run when it is known.
+
+    Parameters
+    ----------
+    plan : BatchPlan
+        With one way of drawing, in one mode; its first model is the base, the others candidates.
+    gate : Gate
+        What is known before the first prompt.
+    early : bool
+        Whether to end once it is known; else only at the end of prompts or time.
+    seconds : float, optional
+        After which no further prompt begins.
+    """
+
+    def __init__(
+        self,
+        plan: BatchPlan,
+        gate: Gate,
+        *,
+        early: bool = True,
+        seconds: float | None = None,
+    ) -> None:
+        self.gate = gate
+        self._early = early
+        self._until = None if seconds is None else time.monotonic() + seconds
+        self._models = plan.models
+        self._answers = plan.size // max(len(plan.prompts), 1)
+        self._prompts = len(plan.prompts)
+        self._prompt = {
+            battle.id: n // self._answers for n, (battle, _) in enumerate(plan.battles())
+        }
+        self._waiting: defaultdict[int, list[list[float]]] = defaultdict(list)
+
+    def take(self, battle: str, scores: Mapping[str, float]) -> None:
+        """Take in the scores of a battle by model, and bet on all prompts that are complete."""
+        prompt = self._prompt.get(battle)
+        if prompt is None:
+            return  # the same experiment has battles of other plans
+        base, *others = (scores[model] for model in self._models)
+        self._waiting[prompt].append([other - base for other in others])
+        while len(self._waiting[self.gate.seen]) == self._answers:
+            differences = np.mean(self._waiting.pop(self.gate.seen), axis=0)
+            self.gate = self.gate.after(differences[None])
+
+    @property
+    def known(self) -> bool:
+        """Whether it is known of each candidate that it is as good, or that it is worse."""
+        return None not in self.gate.known_after
+
+    def enough(self) -> bool:
+        """Return whether no further prompt needs to begin."""
+        return (self._early and self.known) or (
+            self._until is not None and time.monotonic() >= self._until
+        )
+
+    def words(self) -> str:
+        """Return the difference so far, and how many prompts are still expected."""
+        low, high = self.gate.interval()
+        each = (f"[{a:+.3f}, {b:+.3f}]" for a, b in zip(low, high, strict=True))
+        more = [n for n in self.gate.further() if n is None or n > 0]
+        if not more:
+            return " ".join(each)
+        left = self._prompts - self.gate.seen
+        most = None if None in more else max(n for n in more if n is not None)
+        about = (
+            f"about {most:,} more" if most is not None and most <= left else "more than there are"
+        )
+        return f"{' '.join(each)}, prompts: {about}"

@@ -115,15 +115,9 @@ def gate(
     ArenaError
         There are no such scores or votes, or a setting is out of range.
     """
-    from coupled_arena.analysis.gate.paired import check_different
     from coupled_arena.analysis.gate.result import GateSettings, gate_scores
-    from coupled_arena.views.tables.gate import gate_answer, gate_tables, gate_text
 
-    several = [candidate] if isinstance(candidate, str) else list(candidate)
-    models = (base, *several)
-    if not several:
-        raise ArenaError("Name a candidate beside the base.")
-    check_different(models)
+    models = contenders(base, candidate)
     settings = GateSettings(margin, alpha, Look(look), seed)
     settings.check()
     of_store = {"by": by, "judge": judge, "mode": mode, "category": category}
@@ -139,11 +133,35 @@ def gate(
         refuse(gate, {"lower_is_better": lower_is_better}, "with a store", "a table")
         with check_store(scores).reading() as opened:
             found = _of_store(opened, models, settings, asked)
-    used = {"metric": found.metric, "by": found.measure}
+    return gate_result(found)
+
+
+def contenders(base: str, candidate: str | Sequence[str]) -> tuple[str, ...]:
+    """Return the base and its candidates.
+
+    Raises
+    ------
+    ArenaError
+        There is no candidate, or a model is there twice.
+    """
+    from coupled_arena.analysis.gate.paired import check_different
+
+    models = (base, *([candidate] if isinstance(candidate, str) else candidate))
+    if len(models) < 2:
+        raise ArenaError("Name a candidate beside the base.")
+    check_different(models)
+    return models
+
+
+def gate_result(found: GateReport) -> Result[GateReport]:
+    """Return what a gate has found with its tables, its JSON and its text."""
+    from coupled_arena.views.tables.gate import gate_answer, gate_tables, gate_text
+
+    candidates = ", ".join(each.model for each in found.candidates)
     return Result(
-        f"Gate: {', '.join(several)} against {base}",
+        f"Gate: {candidates} against {found.base}",
         found,
-        used,
+        {"metric": found.metric, "by": found.measure},
         gate_tables(found),
         gate_answer(found),
         lambda: gate_text(found),

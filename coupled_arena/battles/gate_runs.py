@@ -8,12 +8,20 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from coupled_arena.battles.batch import BatchPlan, Watcher
+from coupled_arena.core.records import Prompt
 from coupled_arena.stats.gate.betting import Gate
+from coupled_arena.stats.gate.order import drawn_order
+
+
+def in_drawn_order(prompts: Sequence[Prompt], seed: int) -> tuple[Prompt, ...]:
+    """Return prompts in the random order of a seed, in which `gate` takes stored ones, too."""
+    names = [prompt.id or prompt.text for prompt in prompts]
+    return tuple(prompts[at] for at in drawn_order(names, seed))
 
 
 class GateWatcher(Watcher):
@@ -60,6 +68,11 @@ class GateWatcher(Watcher):
         while len(self._waiting[self.gate.seen]) == self._answers:
             differences = np.mean(self._waiting.pop(self.gate.seen), axis=0)
             self.gate = self.gate.after(differences[None])
+
+    @property
+    def battles(self) -> tuple[str, ...]:
+        """The battles that the plan makes."""
+        return tuple(self._prompt)
 
     @property
     def known(self) -> bool:

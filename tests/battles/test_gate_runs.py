@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -70,8 +71,8 @@ def test_a_run_ends_once_it_is_known_and_asks_no_more(models):
 
 def test_a_run_goes_on_from_what_is_stored(tmp_path):
     path = tmp_path / "quiz.jsonl"
-    row = '{{"id": "{n}", "category": "sums", "question": "{n} + 1?", "prefix": "It is", "answer": "2"}}'
-    path.write_text("\n".join(row.format(n=n) for n in range(40)))
+    row = {"category": "sums", "question": "1 + 1?", "prefix": "It is", "answer": "2"}
+    path.write_text("\n".join(json.dumps(row | {"id": str(n)}) for n in range(40)))
     marker = Marker(TASKS["quiz"], TASKS["quiz"].read(path))
     plan = BatchPlan(marker.prompts, MODELS, (Mode.COUPLED,), 2, 5, (Sampling(),))
     with Store.in_memory() as store:

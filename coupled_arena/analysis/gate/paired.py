@@ -7,7 +7,7 @@ grades, prompt by prompt and battle by battle. Nothing here knows margin or erro
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -382,7 +382,8 @@ def read_paired(
     models: Sequence[str],
     metric: str | None,
     selection: Selection,
-    bounds: Sequence[float],
+    bounds: Sequence[float] = (0.0, 1.0),
+    battles: Collection[str] | None = None,
 ) -> PairedScores:
     """Read the scores of some models, or a judge's grades of their answers.
 
@@ -398,6 +399,8 @@ def read_paired(
         have no coupled ones, all others.
     bounds : sequence of float
         Of the scores.
+    battles : collection of str, optional
+        Only these: those of a run.
 
     Raises
     ------
@@ -411,7 +414,7 @@ def read_paired(
         known = score_rows.metrics(cursor)
         metric = score_rows.one_metric(list(known), metric)
         model_numbers(cursor, replace(selection, models=tuple(models)))  # raises if there is none
-        rows = benchmark_scores.paired_answers(cursor, metric, models, selection)
+        rows = benchmark_scores.paired_answers(cursor, metric, models, selection, battles)
         cursor.execute("commit")
     scale = Scale.of(bounds, lower_is_better=not known[metric] and selection.judge is None)
     check_models(models, list(dict.fromkeys(row.model for row in rows)))

@@ -20,6 +20,7 @@ from coupled_arena.stats.counts import FloatArray, IntArray
 from coupled_arena.stats.gate import fixed
 from coupled_arena.stats.gate.betting import Bets, Gate, Verdict, grid
 from coupled_arena.stats.gate.fixed import Sample
+from coupled_arena.stats.gate.order import drawn_order
 from coupled_arena.stats.intervals import check_alpha
 
 _LOOKS = 200  # of a figure
@@ -267,9 +268,9 @@ class _Order:
 
     def __init__(self, scores: PairedScores, seed: int) -> None:
         names = scores.clusters or scores.prompts
-        _names, unit = np.unique(np.array(names), return_inverse=True)
+        known, unit = np.unique(np.array(names), return_inverse=True)
         self._unit: IntArray = unit.astype(np.int64)
-        self._place = np.random.default_rng(seed).permutation(len(_names))
+        self._place = np.argsort(drawn_order(known.tolist(), seed))
 
     def units(self, pair: Pair, some: np.ndarray | None = None) -> _Units:
         """Return the differences of units; of some prompts of a pair, if they are named."""

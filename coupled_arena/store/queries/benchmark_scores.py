@@ -6,7 +6,7 @@ cursor.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -276,12 +276,17 @@ where scores.metric = $metric and scores.turn = 0 and said is not null
     and ($mode is null or mode = $mode)
     and ($category is null or prompt_keys.category = $category)
     and ($language is null or prompt_keys.language = $language)
+    and ($battles is null or list_contains($battles, battle))
 order by battle_no, scores.place
 """
 
 
 def paired_answers(
-    cursor: Cursor, metric: str, models: Sequence[str], selection: Selection
+    cursor: Cursor,
+    metric: str,
+    models: Sequence[str],
+    selection: Selection,
+    battles: Collection[str] | None = None,
 ) -> tuple[PairedAnswer, ...]:
     """Return all scores of some models by a metric, oldest battles first.
 
@@ -289,9 +294,12 @@ def paired_answers(
     ----------
     selection : Selection
         Mode, category and language; with a judge its newest readable grades are returned.
+    battles : collection of str, optional
+        Only these.
     """
     values = {name: value for name, value in selection.values.items() if name != "models"}
     values |= {"metric": metric, "names": list(models), "judge": selection.judge}
+    values["battles"] = None if battles is None else list(battles)
     rows = cursor.execute(_PAIRED, values).fetchall()
     return tuple(
         PairedAnswer(model, battle, Mode(mode), *rest) for model, battle, mode, *rest in rows

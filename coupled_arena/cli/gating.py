@@ -1,0 +1,182 @@
+"""The command gate: from what is there, or from answers that it draws until it knows.
+
+The options on scores and stores are those of `ca.gate`; how models draw, those of `ca.generate`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from coupled_arena.api import models as face
+from coupled_arena.api.declared import options
+from coupled_arena.api.gates import contenders, gate_result
+from coupled_arena.api.gates import gate as gate_of_scores
+from coupled_arena.cli import analyses
+from coupled_arena.cli.derived import as_options, before_last, flag, parameter, read, signed
+from coupled_arena.cli.generation import Data, Tasks, marker_of, owned
+from coupled_arena.cli.shared import Preset, show
+from coupled_arena.core.choices import Battles, Look
+from coupled_arena.core.errors import SettingsError
+from coupled_arena.core.extras import require
+from coupled_arena.core.settings import load_settings
+
+if TYPE_CHECKING:
+    from coupled_arena.battles.batch import BatchPlan, Generated
+    from coupled_arena.core.settings import Settings
+
+_DRAWN = tuple(
+    each
+    for each in options(face.generate)
+    if each.name in ("temperature", "top_k", "top_p", "max_new_tokens", "at_once")
+)
+_ASKED = (
+    parameter(
+        "task",
+        Annotated[
+            Tasks | None,
+            typer.Option(
+                help="Let the models of the catalog answer this benchmark, in random order, and "
+                "stop when it is known. Without it, what is there counts."
+            ),
+        ],
+        None,
+    ),
+    parameter("data", Data, None),
+    parameter(
+        "most_prompts",
+        Annotated[int | None, typer.Option(min=2, help="`--task`: ask no more than this.")],
+        None,
+    ),
+    parameter(
+        "minutes",
+        Annotated[float | None, typer.Option(min=0, help="`--task`: begin no prompt after these.")],
+        None,
+    ),
+    parameter(
+        "answers",
+        Annotated[int, typer.Option(min=1, help="`--task`: answers to each prompt.")],
+        1,
+    ),
+    parameter("preset", Preset, None),
+    *(flag(replace(each, text=f"`--task`: {each.text}"), _DRAWN) for each in _DRAWN),
+)
+_STORED = tuple(inspect.signature(analyses.gate).parameters.values())
+_OF_SCORES = ("scores", "by", "metric", "judge", "category", "language", "bounds")
+_OF_SCORES += ("lower_is_better", "seeds", "voters")
+
+
+def gate(**given: Any) -> None:  # noqa: D103 (its docstring is that of the stored one)
+    asked = {each.name: given.pop(each.name) for each in _ASKED}
+    if asked["task"] is None:
+        _refuse({name: each for name, each in asked.items() if name != "task"}, _ASKED, "without")
+        analyses.gate(**given)
+        return
+    _refuse({name: given[name] for name in _OF_SCORES}, _STORED, "with")
+    _draw(given, asked)
+
+
+signed(gate, "gate", before_last(_STORED, _ASKED))
+gate.__doc__ = analyses.gate.__doc__
+
+
+def _refuse(given: Mapping[str, Any], declared: Any, how: str) -> None:
+    defaults = {each.name: each.default for each in declared}
+    for name, value in given.items():
+        if value != defaults[name]:
+            raise SettingsError(f"--{name.replace('_', '-')} has no use {how} --task.")
+
+
+def _draw(given: Mapping[str, Any], asked: dict[str, Any]) -> None:
+    """Let the models answer until it is known, and say what is."""
+    from coupled_arena.analysis.gate.paired import read_paired
+    from coupled_arena.analysis.gate.result import GateSettings, gate_scores
+
+    with as_options(options(gate_of_scores)):
+        models = contenders(given["base"], given["candidate"])
+        wanted = GateSettings(
+            *(given["margin"], given["alpha"], Look(given["look"])), seed=given["seed"]
+        )
+        wanted.check()
+    if given["mode"] is Battles.ALL:
+        raise SettingsError("--task draws in one mode: give --mode coupled or independent.")
+    require("arena", "A model")
+    settings = load_settings(given["config"], preset=asked.pop("preset"), db=given["db"])
+    for name in models:
+        settings.catalog[name]  # raises if there is none
+    task = asked.pop("task")
+    if task is Tasks.PAIRWISE:
+        raise SettingsError("pairwise has no scores: choose another --task.")
+    from coupled_arena.battles.batch import run_benchmark
+    from coupled_arena.battles.gate_runs import GateWatcher, in_drawn_order
+    from coupled_arena.generation.loading import load_named
+    from coupled_arena.stats.gate.betting import Gate
+    from coupled_arena.store.queries.comparisons import Selection
+
+    marker = marker_of(task, asked["data"])
+    marker.task.ready()  # before the models, which take a while to load
+    prompts = in_drawn_order(marker.prompts, wanted.seed)[: asked["most_prompts"]]
+    plan = _plan(settings, prompts, models, given, asked, marker.task.max_new_tokens)
+    with owned(settings) as store:
+        loaded = load_named(settings, models)
+        plan = plan.settled(loaded)
+        minutes = asked["minutes"]
+        watcher = GateWatcher(
+            plan,
+            Gate.start(wanted.margin, wanted.alpha, len(models) - 1),
+            early=wanted.look is Look.ALWAYS,
+            seconds=None if minutes is None else 60 * minutes,
+        )
+        scored = run_benchmark(
+            plan,
+            marker,
+            loaded,
+            store,
+            at_once=asked["at_once"],
+            kv_tokens=settings.battle.kv_tokens,
+            watcher=watcher,
+        )
+        paired = read_paired(store, models, marker.task.name, Selection(), battles=watcher.battles)
+        result = gate_result(gate_scores(paired, wanted))
+    made = scored.made
+    answer = {**result.answer, "drawn": asdict(made)}
+    show(answer, given["as_json"], lambda: f"{_made_text(made)}\n{result.text()}")
+    if status := analyses.gate_code(result.analysis):
+        raise typer.Exit(status)
+
+
+def _plan(
+    settings: Settings,
+    prompts: Any,
+    models: tuple[str, ...],
+    given: Mapping[str, Any],
+    asked: Mapping[str, Any],
+    room: int,
+) -> BatchPlan:
+    """Return one way of drawing, in one mode."""
+    defaults = {"temperature": 0.7, "top_k": 0, "top_p": 1.0, "max_new_tokens": room}
+    drawn = {each.name: read(each, asked[each.name]) for each in _DRAWN if each.name != "at_once"}
+    plan = face.run_plan(
+        *(settings, prompts, models),
+        mode=given["mode"] or Battles.COUPLED,
+        seeds=asked["answers"],
+        seed=given["seed"],
+        sampler="gumbel",
+        coupling=None,
+        defaults=defaults,
+        **drawn,
+    )
+    if len(plan.samplings) > 1:
+        raise SettingsError("A gate draws in one way: give one --temperature and one --top-p.")
+    return plan
+
+
+def _made_text(made: Generated) -> str:
+    return (
+        f"{made.battles:,} battles, {made.tokens:,} tokens in {made.seconds:.1f} s; "
+        f"{made.skipped:,} were there already."
+    )

@@ -1,0 +1,94 @@
+"""`gate --task`: models answer until it is known whether one is as good; what it refuses."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.small_models import SMALL_MODELS, save_small_models
+
+RED, GREEN, BLUE = "small-red", "small-green", "small-blue"
+
+
+@pytest.fixture(scope="module")
+def config(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models")
+    save_small_models(folder)
+    path = folder / "arena.toml"
+    path.write_text(SMALL_MODELS)
+    return path
+
+
+@pytest.fixture
+def gate(call, config, tmp_path):
+    def run(*more, db="arena.duckdb"):
+        where = "--config", config, "--db", tmp_path / db, "--json"
+        code, out, error = call("gate", *more, *where)
+        return code, json.loads(out) if out else None, error
+
+    return run
+
+
+def told(answer):
+    """What is known of the candidates, without how it was drawn."""
+    return {name: each for name, each in answer.items() if name != "drawn"}
+
+
+def test_a_run_ends_once_it_is_known_and_what_it_stored_says_the_same(gate):
+    """Equal models never part under coupling: each prompt is a tie."""
+    asked = RED, GREEN, "--margin", "0.3", "--seed", "3"
+    code, answer, error = gate(*asked, "--task", "quiz")
+    assert (code, answer["candidates"][0]["verdict"]) == (0, "as good"), error
+    known = answer["candidates"][0]["known_after"]
+    assert known <= answer["drawn"]["battles"] < 300
+    _, again, _ = gate(*asked, "--task", "quiz")
+    assert again["drawn"]["battles"] == 0
+    assert told(again) == told(answer)
+    code, stored, _ = gate(*asked)
+    assert (code, stored["candidates"]) == (0, answer["candidates"])
+
+
+def test_one_that_ended_early_goes_on(gate):
+    asked = RED, GREEN, BLUE, "--task", "quiz", "--margin", "0.01", "--answers", "2"
+    code, first, _ = gate(*asked, "--most-prompts", "8")
+    assert (code, [each["verdict"] for each in first["candidates"]]) == (4, ["cannot tell"] * 2)
+    assert (first["drawn"]["battles"], first["candidates"][0]["prompts"]) == (16, 8)
+    _, more, _ = gate(*asked, "--most-prompts", "12")
+    assert (more["drawn"]["battles"], more["drawn"]["skipped"]) == (8, 16)
+    _, whole, _ = gate(*asked, "--most-prompts", "12", db="other.duckdb")
+    assert told(whole) == told(more)
+
+
+def test_one_look_asks_all_prompts_and_time_ends_it(gate):
+    asked = RED, GREEN, "--task", "quiz", "--margin", "0.5"
+    _, once, _ = gate(*asked, "--look", "once", "--most-prompts", "40")
+    assert once["drawn"]["battles"] == 40
+    code, _, error = gate(*asked, "--minutes", "0", db="other.duckdb")
+    assert (code, "prompts in common" in error or "no scores" in error) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (("--task", "pairwise"), "pairwise has no scores"),
+        (("--task", "quiz", "--by", "votes"), "--by has no use with --task"),
+        (("--task", "quiz", "--scores", "runs.csv"), "--scores has no use with --task"),
+        (("--most-prompts", "9"), "--most-prompts has no use without --task"),
+        (("--task", "quiz", "--mode", "all"), "--mode coupled or independent"),
+        (("--task", "quiz", "--temperature", "0.2,0.7"), "draws in one way"),
+        (("--task", "gsm8k"), "Say with --data"),
+        (("--task", "quiz", "--margin", "1"), "margin"),
+    ],
+)
+def test_what_has_no_use_is_refused(gate, more, said):
+    code, _, error = gate(RED, GREEN, *more)
+    assert code == 1
+    assert said in error
+    assert error.count("\n") == 1
+
+
+def test_a_model_that_nobody_has_is_named(gate):
+    code, _, error = gate(RED, "small-nobody", "--task", "quiz")
+    assert code == 1
+    assert "small-nobody" in error

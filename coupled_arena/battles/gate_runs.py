@@ -1,7 +1,7 @@
 """A gate at work: models answer in random order until it is known whether one is as good.
 
-Prompts count in the order in which they were drawn, never in that in which their answers end:
-short answers end first, and are right more often or less often than the others.
+Prompts count in the order in which they were drawn, never in that in which their answers end.
+Short answers end first, and may be right more often than others.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from coupled_arena.analysis.gate.order import drawn_order
 from coupled_arena.battles.batch import BatchPlan, Watcher
 from coupled_arena.core.records import Prompt
 from coupled_arena.stats.gate.betting import Gate
-from coupled_arena.stats.gate.order import drawn_order
 
 
 def in_drawn_order(prompts: Sequence[Prompt], seed: int) -> tuple[Prompt, ...]:

@@ -18,7 +18,7 @@ from coupled_arena.api.gates import contenders, gate_result
 from coupled_arena.api.gates import gate as gate_of_scores
 from coupled_arena.cli import analyses
 from coupled_arena.cli.derived import as_options, before_last, flag, parameter, read, signed
-from coupled_arena.cli.generation import Data, Tasks, marker_of, owned
+from coupled_arena.cli.generation import Data, Tasks, generated_text, marker_of, owned
 from coupled_arena.cli.shared import Preset, show
 from coupled_arena.core.choices import Battles, Look
 from coupled_arena.core.errors import SettingsError
@@ -26,7 +26,9 @@ from coupled_arena.core.extras import require
 from coupled_arena.core.settings import load_settings
 
 if TYPE_CHECKING:
-    from coupled_arena.battles.batch import BatchPlan, Generated
+    from coupled_arena.analysis.gate.result import GateReport, GateSettings
+    from coupled_arena.api.results import Result
+    from coupled_arena.battles.batch import BatchPlan, Generated, Marker
     from coupled_arena.core.settings import Settings
 
 _DRAWN = tuple(
@@ -93,8 +95,7 @@ def _refuse(given: Mapping[str, Any], declared: Any, how: str) -> None:
 
 def _draw(given: Mapping[str, Any], asked: dict[str, Any]) -> None:
     """Let the models answer until it is known, and say what is."""
-    from coupled_arena.analysis.gate.paired import read_paired
-    from coupled_arena.analysis.gate.result import GateSettings, gate_scores
+    from coupled_arena.analysis.gate.result import GateSettings
 
     with as_options(options(gate_of_scores)):
         models = contenders(given["base"], given["candidate"])
@@ -104,49 +105,57 @@ def _draw(given: Mapping[str, Any], asked: dict[str, Any]) -> None:
         wanted.check()
     if given["mode"] is Battles.ALL:
         raise SettingsError("--task draws in one mode: give --mode coupled or independent.")
+    if asked["task"] is Tasks.PAIRWISE:
+        raise SettingsError("pairwise has no scores: choose another --task.")
     require("arena", "A model")
-    settings = load_settings(given["config"], preset=asked.pop("preset"), db=given["db"])
+    settings = load_settings(given["config"], preset=asked["preset"], db=given["db"])
     for name in models:
         settings.catalog[name]  # raises if there is none
-    task = asked.pop("task")
-    if task is Tasks.PAIRWISE:
-        raise SettingsError("pairwise has no scores: choose another --task.")
+    from coupled_arena.battles.gate_runs import in_drawn_order
+
+    marker = marker_of(asked["task"], asked["data"])
+    marker.task.ready()  # before the models, which take a while to load
+    prompts = in_drawn_order(marker.prompts, wanted.seed)[: asked["most_prompts"]]
+    plan = _plan(settings, prompts, models, given, asked, marker.task.max_new_tokens)
+    made, result = _run(settings, plan, marker, wanted, asked)
+    answer = {**result.answer, "drawn": asdict(made)}
+    show(answer, given["as_json"], lambda: f"{generated_text(made)}\n{result.text()}")
+    if status := analyses.gate_code(result.analysis):
+        raise typer.Exit(status)
+
+
+def _run(
+    settings: Settings,
+    plan: BatchPlan,
+    marker: Marker,
+    wanted: GateSettings,
+    asked: Mapping[str, Any],
+) -> tuple[Generated, Result[GateReport]]:
+    """Return what was made, and what all answers of the plan say that are stored now."""
+    from coupled_arena.analysis.gate.paired import read_paired
+    from coupled_arena.analysis.gate.result import gate_scores
     from coupled_arena.battles.batch import run_benchmark
-    from coupled_arena.battles.gate_runs import GateWatcher, in_drawn_order
+    from coupled_arena.battles.gate_runs import GateWatcher
     from coupled_arena.generation.loading import load_named
     from coupled_arena.stats.gate.betting import Gate
     from coupled_arena.store.queries.comparisons import Selection
 
-    marker = marker_of(task, asked["data"])
-    marker.task.ready()  # before the models, which take a while to load
-    prompts = in_drawn_order(marker.prompts, wanted.seed)[: asked["most_prompts"]]
-    plan = _plan(settings, prompts, models, given, asked, marker.task.max_new_tokens)
+    minutes, room = asked["minutes"], settings.battle.kv_tokens
     with owned(settings) as store:
-        loaded = load_named(settings, models)
-        plan = plan.settled(loaded)
-        minutes = asked["minutes"]
-        watcher = GateWatcher(
-            plan,
-            Gate.start(wanted.margin, wanted.alpha, len(models) - 1),
-            early=wanted.look is Look.ALWAYS,
-            seconds=None if minutes is None else 60 * minutes,
-        )
+        models = load_named(settings, plan.models)
+        plan = plan.settled(models)
+        gate = Gate.start(wanted.margin, wanted.alpha, len(plan.models) - 1)
+        seconds = None if minutes is None else 60 * minutes
+        early = wanted.look is Look.ALWAYS
+        watcher = GateWatcher(plan, gate, early=early, seconds=seconds)
+        at_once = asked["at_once"]
         scored = run_benchmark(
-            plan,
-            marker,
-            loaded,
-            store,
-            at_once=asked["at_once"],
-            kv_tokens=settings.battle.kv_tokens,
-            watcher=watcher,
+            plan, marker, models, store, at_once=at_once, kv_tokens=room, watcher=watcher
         )
-        paired = read_paired(store, models, marker.task.name, Selection(), battles=watcher.battles)
-        result = gate_result(gate_scores(paired, wanted))
-    made = scored.made
-    answer = {**result.answer, "drawn": asdict(made)}
-    show(answer, given["as_json"], lambda: f"{_made_text(made)}\n{result.text()}")
-    if status := analyses.gate_code(result.analysis):
-        raise typer.Exit(status)
+        paired = read_paired(
+            store, plan.models, marker.task.name, Selection(), battles=watcher.battles
+        )
+    return scored.made, gate_result(gate_scores(paired, wanted))
 
 
 def _plan(
@@ -173,10 +182,3 @@ def _plan(
     if len(plan.samplings) > 1:
         raise SettingsError("A gate draws in one way: give one --temperature and one --top-p.")
     return plan
-
-
-def _made_text(made: Generated) -> str:
-    return (
-        f"{made.battles:,} battles, {made.tokens:,} tokens in {made.seconds:.1f} s; "
-        f"{made.skipped:,} were there already."
-    )

@@ -134,7 +134,7 @@ def generate(
 
     at_once = given.pop("at_once")
     made = _generated(settings, _plan(settings, read_prompts(prompts), models, **given), at_once)
-    show(asdict(made), as_json, lambda: _generated_text(made))
+    show(asdict(made), as_json, lambda: generated_text(made))
 
 
 @with_options(face.generate, mode=Modes.BOTH, seeds=10)
@@ -181,7 +181,7 @@ def benchmark(
         paper["temperature"] = 1.0
         wanted = _plan(settings, questions, models, defaults=paper, **given)
         made = _generated(settings, wanted, at_once)
-        show(asdict(made), as_json, lambda: _generated_text(made))
+        show(asdict(made), as_json, lambda: generated_text(made))
         return
     marker = marker_of(task, data, limit, wording, unsafe=unsafe_sandbox)
     paper["max_new_tokens"] = marker.task.max_new_tokens
@@ -296,7 +296,8 @@ def _needed(data: str | None, task: Tasks) -> str:
     return data
 
 
-def _generated_text(made: Generated) -> str:
+def generated_text(made: Generated) -> str:
+    """Return what a run made, in a sentence."""
     return (
         f"{made.battles} battles, {made.tokens} tokens in {made.seconds:.1f} s; "
         f"{made.skipped} were there already."
@@ -315,4 +316,4 @@ def _scored_text(scored: Scored) -> str:
         f"{'Model':<{width}}  {'Mode':<12}{'Temperature':>11}{'Top-p':>7}"
         f"{'Answers':>9}{'Score':>9}{'Unread':>8}"
     )
-    return "\n".join([_generated_text(scored.made), head, *rows])
+    return "\n".join([generated_text(scored.made), head, *rows])

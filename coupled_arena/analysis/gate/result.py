@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtrit
 
+from coupled_arena.analysis.gate.order import drawn_order
 from coupled_arena.analysis.gate.paired import Pair, PairedScores
 from coupled_arena.core.choices import Look, Measure
 from coupled_arena.core.errors import ScoreError
@@ -20,7 +21,6 @@ from coupled_arena.stats.counts import FloatArray, IntArray
 from coupled_arena.stats.gate import fixed
 from coupled_arena.stats.gate.betting import Bets, Gate, Verdict, grid
 from coupled_arena.stats.gate.fixed import Sample
-from coupled_arena.stats.gate.order import drawn_order
 from coupled_arena.stats.intervals import check_alpha
 
 _LOOKS = 200  # of a figure

@@ -13,8 +13,8 @@ from coupled_arena.stats.counts import IntArray
 def drawn_order(names: Sequence[str], seed: int) -> IntArray:
     """Return the places of names in the order that a seed draws: a random permutation.
 
-    Whatever names there are beside them, two names come in the same order: a run that has ended
-    early holds the first ones of the run that goes on.
+    Two names come in the same order whatever other names there are. So a run that has ended early
+    holds the first ones of the run that goes on.
 
     Returns
     -------

@@ -173,6 +173,7 @@ def results(database, protocols, risks):
         "leaderboard": ca.leaderboard(store, judge="gpt"),
         "audit": ca.audit(store, judge="gpt"),
         "coupling": ca.coupling(protocols, seeds=4),
+        "gate": ca.gate("u", "v", protocols, seeds=4),
         "risk": ca.risk(risks, lower_is_better=["toxicity"], bootstraps=50),
         "resample": ca.resample(store, judge="gpt", human=[20, 30], total=40, repeats=2),
     }

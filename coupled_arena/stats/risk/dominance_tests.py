@@ -7,8 +7,9 @@ below a threshold. The wins of each model are counted (Borda), and equal counts 
 
 A p-value is the share of bootstrap samples that contradict the win. By default a win must pass the
 exact test of `swap_p_values` too, at the same level. So equal models part as seldom as is promised,
-with any number of prompts and any scores. The bootstrap alone finds a win between eight equal models in a tenth of all tables, at a level
-of 5 %. So it does with lognormal scores on 200 prompts, and with grades from 1 to 5 on 20.
+with any number of prompts and any scores. The bootstrap alone finds a win between eight equal
+models in a tenth of all tables, at a level of 5 %. So it does with lognormal scores on 200
+prompts, and with grades from 1 to 5 on 20.
 
 Algorithm 1 of the paper ([1]_ in `coupled_arena.stats.risk.dominance`) takes a normal law instead.
 It divides the bootstrap's standard deviation, already that of the estimate, by the root of n once

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
-from coupled_arena.analysis.leaderboard.clusters import judged_counts, stacked
+from coupled_arena.analysis.audit.errors import Voted, with_errors
+from coupled_arena.analysis.leaderboard.clusters import judged_counts
 from coupled_arena.analysis.live import Kept
 from coupled_arena.analysis.style.judge import JudgeStyleEstimates, read_judge_style
-from coupled_arena.core.choices import Control, JudgeScore, Ties, Truth
+from coupled_arena.core.choices import Control, JudgeScore, Ties, Truth, Voters
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.records import Mode
 from coupled_arena.core.sql import Cursor
@@ -23,10 +25,12 @@ from coupled_arena.stats.judges.quality import (
     calibration,
     self_preference,
 )
-from coupled_arena.stats.judges.samples import Compared, GradedAnswers, ModelCounts, OwnInfluence
+from coupled_arena.stats.judges.samples import GradedAnswers, ModelCounts, OwnInfluence
+from coupled_arena.stats.judges.voter_tastes import CastRows
 from coupled_arena.store.database import Store
-from coupled_arena.store.queries import clusters, comparisons, judge_quality
+from coupled_arena.store.queries import comparisons, judge_quality
 from coupled_arena.store.queries.benchmark_scores import reworded
+from coupled_arena.store.queries.clusters import number_voters
 from coupled_arena.store.queries.comparisons import Counts, Selection
 from coupled_arena.store.queries.judge_quality import JudgeUse, Lengths, Orders, judge_use
 
@@ -38,16 +42,16 @@ _TIES = (
 
 @dataclass(frozen=True, eq=False)
 class OwnCounts:
-    """How often models are preferred to others: by prompt, shape (prompts,) each."""
+    """How often models are preferred to others: by rows of comparisons that are alike."""
 
     models: tuple[str, ...]
-    comparisons: IntArray
+    rows: CastRows
     judge: IntArray
     people: IntArray
 
     def preference(self, alpha: float) -> SelfPreference | None:
         """Return how much more often the judge prefers these models than people do."""
-        return self_preference(self.models, self.comparisons, self.judge, self.people, alpha)
+        return self_preference(self.models, self.rows, self.judge, self.people, alpha)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +77,14 @@ class AuditEstimates:
         The 2x2 tables, with ties as losses and dropped.
     bias_variance, rho_variance : ndarray of float64, shape (k,)
         Of the judge's bias and of artanh ρ.
+    bias_degrees, rho_degrees : ndarray of float64, shape (k,), or None
+        Degrees of freedom of these variances; None where they are many.
+    voters : Voters
+        Whom all intervals are for.
+    voted : Voted or None
+        Who voted; None where a benchmark is the truth, or nobody asked.
+    majority : bool
+        Whether the majority of several voters counts as one vote.
     silent : tuple of str
         Models with votes that the judge has said nothing of.
     orders, lengths, style, use
@@ -116,6 +128,11 @@ class AuditEstimates:
     reworded: int = 0
     only: Mode | None = None
     style: JudgeStyleEstimates | None = None
+    bias_degrees: FloatArray | None = None
+    rho_degrees: FloatArray | None = None
+    voters: Voters = Voters.LIKE
+    voted: Voted | None = None
+    majority: bool = False
 
     @property
     def truth(self) -> Truth:
@@ -134,7 +151,11 @@ class AuditEstimates:
 
 
 def read_audit_estimates(
-    store: Store, selection: Selection, ties: Ties = Ties.LOSS, own: Sequence[str] | None = None
+    store: Store,
+    selection: Selection,
+    ties: Ties = Ties.LOSS,
+    own: Sequence[str] | None = None,
+    voters: Voters = Voters.LIKE,
 ) -> AuditEstimates:
     """Count votes and verdicts as they are now.
 
@@ -142,6 +163,8 @@ def read_audit_estimates(
     ----------
     own : sequence of str, optional
         The models that the judge is itself; by default those of its name.
+    voters : Voters
+        Whom intervals are for.
 
     Raises
     ------
@@ -163,67 +186,35 @@ def read_audit_estimates(
         tables = {kind: Agreement.of(ModelCounts.of(judged), kind) for kind in Ties}
         means = PoweredMeans.of(judged_counts(scored.of(judged.models)), ties)
         found = influences(tables[ties], ties)
-        means, variances = _with_errors(cursor, selection, judged, means, found)
-        orders = judge_quality.orders(cursor, selection)
-        lengths = judge_quality.lengths(cursor, selection)
-        use, itself = judge_use(cursor, selection), _own(cursor, selection, own)
-        likely = calibration(*judge_quality.probabilities(cursor, selection))
+        people = number_voters(cursor) if voters is Voters.LIKE else 0
+        errors = with_errors(cursor, selection, judged, means, found, people=people)
+        of_verdicts = _of_verdicts(cursor, selection)
+        itself = _own(cursor, selection, own, voters=people > 0)
+        likely = _calibration(cursor, selection, voters=people > 0)
         several = reworded(cursor, selection, compared=True)
         cursor.execute("commit")
     return AuditEstimates(
-        selection=selection,
-        ties=ties,
-        benchmark=None,
+        *(selection, ties, None),
         judged=judged,
         votes=votes,
         outcomes=judged.labelled.sum((0, 1)),
         alone=int(judged.unlabelled.sum()),
         tables=tables,
-        means=means,
-        bias_variance=variances[0],
-        rho_variance=variances[1],
+        **vars(errors),
+        voters=voters,
         silent=silent,
-        orders=orders,
-        lengths=lengths,
+        **of_verdicts,
         mixed=_mixed(counts),
         version=version,
-        use=use,
         own=itself,
         calibration=likely,
         reworded=several,
     )
 
 
-def _with_errors(
-    cursor: Cursor,
-    selection: Selection,
-    judged: JudgedCounts,
-    means: PoweredMeans,
-    bias_and_rho: Sequence[OwnInfluence],
-) -> tuple[PoweredMeans, list[FloatArray]]:
-    """Return means, and the variances of bias and ρ, by prompts where these are shared."""
-    if judged.models and clusters.clusters_overlap(cursor):
-        return _on_prompts(cursor, selection, means, bias_and_rho)
-    return means, [np.diag(Compared(judged).gram(each, each)) for each in bias_and_rho]
-
-
-def _on_prompts(
-    cursor: Cursor,
-    selection: Selection,
-    means: PoweredMeans,
-    bias_and_rho: Sequence[OwnInfluence],
-) -> tuple[PoweredMeans, list[FloatArray]]:
-    """Return means and variances where comparisons on one prompt depend on each other."""
-    twice, by_verdict = means.models * 2, replace(selection, judge_score=JudgeScore.VERDICT)
-    powered = stacked([means.human_influence.of_pairs, means.judge_influence.of_pairs])
-    gram = clusters.cluster_gram(cursor, selection, twice, powered)
-    means = means.clustered(gram.sum, gram.clusters)
-    cells = stacked([each.of_pairs for each in bias_and_rho])
-    squares = np.diag(clusters.cluster_gram(cursor, by_verdict, twice, cells).sum)
-    return means, np.split(squares * means.inflation, 2)
-
-
-def _own(cursor: Cursor, selection: Selection, named: Sequence[str] | None) -> OwnCounts | None:
+def _own(
+    cursor: Cursor, selection: Selection, named: Sequence[str] | None, *, voters: bool
+) -> OwnCounts | None:
     models = judge_quality.own_models(cursor, selection) if named is None else tuple(named)
     known = comparisons.model_numbers(cursor, replace(selection, models=None))
     if unknown := [model for model in models if model not in known]:
@@ -231,7 +222,26 @@ def _own(cursor: Cursor, selection: Selection, named: Sequence[str] | None) -> O
     models = tuple(m for m in models if selection.models is None or m in selection.models)
     if not models:
         return None
-    return OwnCounts(models, *judge_quality.own_preference(cursor, selection, models))
+    cast, judge, people = judge_quality.own_preference(cursor, selection, models, voters=voters)
+    return OwnCounts(models, _rows(cast), judge, people)
+
+
+def _of_verdicts(cursor: Cursor, selection: Selection) -> dict[str, Any]:
+    """Return what verdicts alone say of their judge, and how it is heard."""
+    return {
+        "orders": judge_quality.orders(cursor, selection),
+        "lengths": judge_quality.lengths(cursor, selection),
+        "use": judge_use(cursor, selection),
+    }
+
+
+def _calibration(cursor: Cursor, selection: Selection, *, voters: bool) -> Calibration | None:
+    likely, outcomes, cast = judge_quality.probabilities(cursor, selection, voters=voters)
+    return calibration(likely, outcomes, _rows(cast))
+
+
+def _rows(cast: judge_quality.Cast) -> CastRows:
+    return CastRows(cast.prompt, cast.times, cast.voter)
 
 
 def _models_with_verdicts(counts: Counts) -> tuple[PairCounts, JudgedCounts, tuple[str, ...]]:
@@ -276,22 +286,27 @@ class LiveAudits:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._kept: Kept[tuple[Selection, Ties], AuditEstimates] = Kept(store)
-        self._styled: Kept[tuple[Selection, Ties, Control], AuditEstimates] = Kept(store)
+        self._kept: Kept[tuple[Selection, Ties, Voters], AuditEstimates] = Kept(store)
+        self._styled: Kept[tuple[Selection, Ties, Voters, Control], AuditEstimates] = Kept(store)
 
     def get(
-        self, selection: Selection, ties: Ties, control: Control = Control.NONE
+        self,
+        selection: Selection,
+        ties: Ties,
+        control: Control = Control.NONE,
+        voters: Voters = Voters.LIKE,
     ) -> AuditEstimates:
         """Return what `read_audit_estimates` does; the same object until the store changes.
 
         With `control` also what `read_judge_style` says with that held fixed.
         """
         plain = self._kept.get(
-            (selection, ties), lambda: read_audit_estimates(self._store, selection, ties)
+            (selection, ties, voters),
+            lambda: read_audit_estimates(self._store, selection, ties, voters=voters),
         )
         if control is Control.NONE:
             return plain
         return self._styled.get(
-            (selection, ties, control),
-            lambda: replace(plain, style=read_judge_style(self._store, selection, control)),
+            (selection, ties, voters, control),
+            lambda: replace(plain, style=read_judge_style(self._store, selection, control, voters)),
         )

@@ -134,6 +134,49 @@ def whole_readings(
     return [readings[tuple(prompt)] for prompt in prompts]
 
 
+@torch.inference_mode()
+def read_along(
+    network: Any, prompt: Sequence[int], tokens: Sequence[int], most: int
+) -> Iterator[torch.Tensor]:
+    """Yield the next-token logits after a prompt, and after each of the tokens that follow it.
+
+    Parameters
+    ----------
+    most : int
+        How many positions are read at once, and yielded together.
+
+    Yields
+    ------
+    tensor, shape (m, v)
+        All have ``most`` rows but the last.
+    """
+    *before, last = prompt
+    reading = PromptReading(network, before)
+    reading.finish()
+    follows, cache = [last, *tokens], reading.cache
+    # A network that keeps a state reads one token at a time, as it writes.
+    step = most if _keeps_keys(cache) else 1
+    for at in range(0, len(follows), most):
+        ids = follows[at : at + most]
+        parts = [
+            _read_on(network, cache, ids[begin : begin + step], len(before) + at + begin)
+            for begin in range(0, len(ids), step)
+        ]
+        yield torch.cat(parts)
+
+
+def _read_on(network: Any, cache: DynamicCache, ids: list[int], begin: int) -> torch.Tensor:
+    """Return the logits after each token, of which the first is at a place of the text."""
+    device = network.device
+    output = network(
+        input_ids=to_device(torch.tensor([ids]), device),
+        position_ids=torch.arange(begin, begin + len(ids), device=device)[None],
+        use_cache=True,
+        **cache_option(network, cache),
+    )
+    return output.logits[0]
+
+
 # One running sequence of a model whose layers keep a state, which no padding may reach.
 
 

@@ -18,10 +18,16 @@ from coupled_arena.analysis.closeness import KINDS, AnswerRead, LeftOut, Observe
 from coupled_arena.battles.batch import BatchPlan, generate
 from coupled_arena.core.errors import BattleError, ModelError, PromptError
 from coupled_arena.core.records import Battle, Finish, Mode, Prompt, Reply, Sampler, Sampling
-from coupled_arena.generation.language_model import LanguageModel
-from coupled_arena.generation.laws import Outcomes, Text, read_pair, token_kind
+from coupled_arena.generation.language_model import LanguageModel, is_served
+from coupled_arena.generation.laws import LawChunk, Outcomes, Text, read_pair, token_kind
 from coupled_arena.generation.turns import Models, before_turn, messages, settled
-from coupled_arena.stats.closeness import LawPairs, compare_laws, divergences, joined
+from coupled_arena.stats.closeness import (
+    LawPairs,
+    coarse_divergences,
+    compare_laws,
+    divergences,
+    joined,
+)
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import replies
 
@@ -249,12 +255,17 @@ class _Reader:
         """Return both laws compared, and in three rows what else there is of each position."""
         pairs: list[LawPairs] = []
         others: list[np.ndarray] = []
+        told = any(map(is_served, self._models))
         for chunk in read_pair(self._models, self._outcomes, text, self._sampling):
-            pairs.append(compare_laws(chunk.first, chunk.second, chunk.drawn))
-            kl = pairs[-1].kl, pairs[-1].kl_reverse
-            if chunk.whole_first is not chunk.first or chunk.whole_second is not chunk.second:
-                kl = divergences(chunk.whole_first, chunk.whole_second)
-            others.append(np.stack([*kl, chunk.untold], axis=1))
+            pair = compare_laws(chunk.first, chunk.second, chunk.drawn)
+            whole = pair.kl, pair.kl_reverse
+            if told:
+                pair = _with_known_divergences(pair, chunk)
+                whole = coarse_divergences(chunk.whole_first, chunk.whole_second)
+            elif chunk.whole_first is not chunk.first or chunk.whole_second is not chunk.second:
+                whole = divergences(chunk.whole_first, chunk.whole_second)
+            pairs.append(pair)
+            others.append(np.stack([*whole, chunk.untold], axis=1))
         return joined(pairs), np.concatenate(others)
 
     def _note(self, asked: Asked, text: Text, writer: int, positions: int) -> None:
@@ -304,6 +315,17 @@ class _Reader:
             observed=observed,
             left_out=dict(self._left_out),
         )
+
+
+def _with_known_divergences(pair: LawPairs, chunk: LawChunk) -> LawPairs:
+    """Return a pair with divergences of what is told, where a server leaves something out."""
+    known = coarse_divergences(chunk.first, chunk.second)
+    untold = chunk.untold > 0
+    kl, kl_reverse = (
+        np.where(untold, least, exact)
+        for least, exact in zip(known, (pair.kl, pair.kl_reverse), strict=True)
+    )
+    return replace(pair, kl=kl, kl_reverse=kl_reverse)
 
 
 def _alike(one: Sampling, other: Sampling) -> bool:

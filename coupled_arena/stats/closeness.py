@@ -90,6 +90,24 @@ def divergences(first: np.ndarray, second: np.ndarray) -> tuple[FloatArray, Floa
     return found[0], found[1]
 
 
+def coarse_divergences(first: np.ndarray, second: np.ndarray) -> tuple[FloatArray, FloatArray]:
+    """Return the divergences of laws of which not all outcomes are told: at least so much.
+
+    Outcomes that only one of the laws has are one outcome here; so no divergence can grow.
+    Parameters are those of `compare_laws`.
+    """
+    log_p, log_q = _normalised(first), _normalised(second)
+    shared = (log_p > -np.inf) & (log_q > -np.inf)
+    with np.errstate(divide="ignore"):
+        coarse = [
+            np.column_stack(
+                [np.where(shared, logs, -np.inf), np.log(np.where(shared, 0, np.exp(logs)).sum(1))]
+            )
+            for logs in (log_p, log_q)
+        ]
+    return divergences(*coarse)
+
+
 def joined(parts: Sequence[LawPairs]) -> LawPairs:
     """Return all positions one after the other."""
     names = [each.name for each in fields(LawPairs)]

@@ -28,7 +28,8 @@ from tests.battles.variants import ORIGINAL, ROUNDED, save_variants, variants
 
 NAMES = (ORIGINAL, ROUNDED)
 SAMPLING = Sampling(temperature=0.7, top_k=0, top_p=0.95, max_new_tokens=24)
-WORDS = "red blue two seven sky sea name write list poem story cat dog why when".split()
+WORDS = ["red", "blue", "two", "seven", "sky", "sea", "name", "write", "list", "poem", "story"]
+WORDS += ["cat", "dog", "why", "when"]
 PROMPTS = [Prompt(f"Say {one} and {other}.") for one in WORDS for other in WORDS if one != other]
 
 
@@ -211,7 +212,7 @@ def test_other_vocabularies_are_refused_unless_tokens_are_asked_for(models):
     known = models[ROUNDED].vocabulary
     models[ROUNDED].vocabulary = shouting
     try:
-        with pytest.raises(ModelError, match="have different vocabularies .* --coupling token"):
+        with pytest.raises(ModelError, match=r"have different vocabularies .* --coupling token"):
             check_vocabularies(NAMES, models, replace(SAMPLING, coupling="auto"))
         assert check_vocabularies(NAMES, models, SAMPLING).shared < 1
     finally:

@@ -164,11 +164,9 @@ def test_beginnings_in_common_are_expected_exactly(writer):
     made = world(5)
     answers = list(product(range(3), repeat=_LENGTH))
     read = {answer: along(made, answer) for answer in answers}
-    chances = [np.prod((laws.second if writer else laws.first)) for laws in read.values()]
+    chances = [np.prod(laws.second if writer else laws.first) for laws in read.values()]
     assert sum(chances) == pytest.approx(1)
-    each = [
-        going_together(laws, [slice(0, _LENGTH)], [writer], [True]) for laws in read.values()
-    ]
+    each = [going_together(laws, [slice(0, _LENGTH)], [writer], [True]) for laws in read.values()]
     for length in range(1, _LENGTH + 1):
         beginnings = {a[:length]: laws for a, laws in read.items()}.values()
         coupled = sum(np.prod(laws.both[:length]) for laws in beginnings)

@@ -194,8 +194,9 @@ def _warnings(found: Closeness) -> Iterator[str]:
         yield text.format(n=n)
     if found.overall.untold > _NOTABLE:
         text = _(
-            "A server tells only of the likeliest tokens: {share:.2%} of the probability is "
-            "unknown. Agreements may be higher by as much, and the total variation lower."
+            "A server tells only of the likeliest tokens: up to {share:.2%} of the probability is "
+            "unknown. The total variation may be lower by as much. The agreement from one noise "
+            "stream may be higher by twice as much."
         )
         yield text.format(share=found.overall.untold)
     if len({each.cluster for each in readings.answers}) < 2:

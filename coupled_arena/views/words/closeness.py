@@ -138,16 +138,16 @@ def _divergences(found: Closeness) -> str:
 
 def _assumed(found: Closeness) -> str:
     readings = found.readings
-    n = len(readings.answers)
-    prompts = len({each.cluster for each in readings.answers})
-    text = ngettext(
-        "This is computed from {n:,} answer to {prompts:,} prompts at {sampling}. It holds for "
-        "prompts like these, this sampling, and noise for each token by Gumbel-max.",
-        "This is computed from {n:,} answers to {prompts:,} prompts at {sampling}. It holds for "
-        "prompts like these, this sampling, and noise for each token by Gumbel-max.",
-        n,
+    n, prompts = len(readings.answers), len({each.cluster for each in readings.answers})
+    text = _(
+        "This is computed from {answers} to {prompts}, at {sampling}. It holds for prompts like "
+        "these, this sampling, and noise for each token by Gumbel-max."
     )
-    return text.format(n=n, prompts=prompts, sampling=sampling_words(readings.sampling))
+    return text.format(
+        answers=ngettext("{n:,} answer", "{n:,} answers", n).format(n=n),
+        prompts=ngettext("{n:,} prompt", "{n:,} prompts", prompts).format(n=prompts),
+        sampling=sampling_words(readings.sampling),
+    )
 
 
 def sampling_words(sampling: Sampling) -> str:

@@ -86,7 +86,7 @@ def _mean(
     )
 
 
-MEASURES: tuple[Column[Part], ...] = (
+_MEASURES: tuple[Column[Part], ...] = (
     Column(
         "positions", int, "Tokens and ends of answers that both models read", heading=N_("Tokens")
     ),
@@ -112,7 +112,7 @@ def _first(row: Part) -> str:
 PLACES: tuple[Column[Part], ...] = (
     Column("first", int, "First place in the answer, from 0", heading=N_("Token"), text=_first),
     Column("last", int, "Last place in the answer"),
-    *MEASURES,
+    *_MEASURES,
 )
 KINDS: tuple[Column[Part], ...] = (
     Column(
@@ -123,7 +123,7 @@ KINDS: tuple[Column[Part], ...] = (
         heading=N_("Kind of token"),
         text=lambda row: _(row.kind.label) if row.kind else "",
     ),
-    *MEASURES,
+    *_MEASURES,
 )
 
 
@@ -158,7 +158,7 @@ def _lifted(column: Column[Part]) -> Column[Closeness]:
 CLOSENESS: tuple[Column[Closeness], ...] = (
     Column("model_a", str, "The first model", lambda row: row.models[0]),
     Column("model_b", str, "The second model", lambda row: row.models[1]),
-    *map(_lifted, MEASURES),
+    *map(_lifted, _MEASURES),
     *_expected("coupled", "coupled", "expected from one noise stream"),
     *_expected("independent", "independent", "expected by independent noise"),
     *_expected("best", "best", "at most, by any coupling"),

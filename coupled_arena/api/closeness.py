@@ -155,6 +155,8 @@ def _fresh(
 ) -> list[Asked]:
     from coupled_arena.battles.closeness import check_vocabularies, fresh_answers, some_of
 
+    if isinstance(prompts, str) and prompts.endswith(".duckdb"):
+        raise ArenaError(f"{prompts} is a database: open it with coupled_arena.open.")
     several = [prompts] if isinstance(prompts, str) else list(prompts)
     check_texts([getattr(each, "text", each) for each in several], "prompts")
     if not several:

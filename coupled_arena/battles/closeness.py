@@ -360,6 +360,8 @@ def _came_out(
         return
     places = [battle.models.index(names[0])]
     places.append(len(battle.models) - 1 - battle.models[::-1].index(names[1]))
+    if places[0] == places[1]:
+        return  # the model itself, which has one answer here
     pair = [r for place in places for r in battle.replies if (r.turn, r.place) == (0, place)]
     if len(pair) < 2 or any(reply.finish is Finish.CANCELLED for reply in pair):
         return

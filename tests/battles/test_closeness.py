@@ -161,6 +161,11 @@ def test_a_model_against_itself_is_the_same_whatever_the_noise_does(models, aske
     assert found.coupled.common.value == pytest.approx(tokens)
 
 
+def test_a_model_in_a_battle_with_another_is_not_counted_against_itself(models, asked):
+    own = [each for each in asked if each.battle.models[each.reply.place] == ORIGINAL]
+    assert read_answers(own, (ORIGINAL, ORIGINAL), models, SAMPLING).observed == ()
+
+
 def test_greedy_laws_are_certain(models, asked):
     found = read_answers(asked[:4], NAMES, models, replace(SAMPLING, temperature=0.0))
     assert set(found.laws.total_variation) <= {0.0, 1.0}
@@ -323,5 +328,7 @@ def test_from_python(models):
     for name in ("survival", "positions", "kinds"):
         assert len(ca.plot(result, name).data)
     assert "one noise stream" in str(result)
+    with pytest.raises(ca.ArenaError, match=r"is a database: open it"):
+        ca.closeness(loaded, "arena.duckdb")
     fewer = ca.closeness(loaded, [p.text for p in PROMPTS[:9]], most=2, max_new_tokens=4)
     assert len(fewer.to_frame("answers")) == 4

@@ -19,7 +19,15 @@ from coupled_arena.battles.batch import BatchPlan, generate
 from coupled_arena.core.errors import BattleError, ModelError, PromptError
 from coupled_arena.core.records import Battle, Finish, Mode, Prompt, Reply, Sampler, Sampling
 from coupled_arena.generation.language_model import LanguageModel, is_served
-from coupled_arena.generation.laws import LawChunk, Outcomes, Text, read_pair, token_kind
+from coupled_arena.generation.laws import (
+    LawChunk,
+    Outcomes,
+    Text,
+    read_as_written,
+    read_pair,
+    reads_otherwise,
+    token_kind,
+)
 from coupled_arena.generation.turns import Models, before_turn, messages, settled
 from coupled_arena.stats.closeness import (
     LawPairs,
@@ -27,12 +35,15 @@ from coupled_arena.stats.closeness import (
     compare_laws,
     divergences,
     joined,
+    rows_of,
 )
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import replies
 
 T = TypeVar("T")
 Pair = tuple[str, str]
+Compared = tuple[LawPairs, np.ndarray]
+"""Two laws at some positions; and three columns: divergences without filters, what is untold."""
 Shown = Callable[[Sequence["Asked"]], Iterable["Asked"]]
 """Passes answers on while they are read, to show how far one is."""
 
@@ -182,6 +193,9 @@ def read_answers(
     return reader.readings(_observed(asked, names, sampling, reader.clusters))
 
 
+_TOGETHER = 16  # answers that are read together, where models read as they write
+
+
 class _Reader:
     """Reads one answer after the other; equal ones once."""
 
@@ -198,8 +212,12 @@ class _Reader:
         self._outcomes, self._sampling = outcomes, sampling
         self._left_out: Counter[str] = Counter()
         self._trouble: Exception | None = None
-        self._read: dict[Text, tuple[LawPairs, np.ndarray]] = {}
-        self._parts: list[tuple[LawPairs, np.ndarray]] = []
+        self._stepping = any(map(reads_otherwise, models)) and not any(map(is_served, models))
+        alone = not all(getattr(model, "batchable", True) for model in models)
+        self._together = _TOGETHER if self._stepping and not alone else 1
+        self._read: dict[Text, Compared] = {}
+        self._waiting: dict[Text, Text] = {}
+        self._order: list[Text] = []
         self._kinds: list[int] = []
         self._places: list[int] = []
         self._ends: list[bool] = []
@@ -225,10 +243,30 @@ class _Reader:
             return
         # The same words by the other model are read once, though they count for both.
         shared = replace(text, tokens=self._shared(text), writer=0)
-        if shared not in self._read:
-            self._read[shared] = self._laws(text)
-        self._parts.append(self._read[shared])
-        self._note(asked, text, writer, len(self._parts[-1][1]))
+        self._order.append(shared)
+        self._note(asked, text, writer, len(text.drawn(self._outcomes)))
+        if shared not in self._read and shared not in self._waiting:
+            self._waiting[shared] = text
+        if len(self._waiting) >= self._together:
+            self._read_waiting()
+
+    def _read_waiting(self) -> None:
+        texts = list(self._waiting.values())
+        if not texts:
+            return
+        found = self._stepped(texts) if self._stepping else list(map(self._laws, texts))
+        self._read |= zip(self._waiting, found, strict=True)
+        self._waiting = {}
+
+    def _stepped(self, texts: list[Text]) -> list[Compared]:
+        """Return what `_laws` does, where models read as they write, all texts a step."""
+        parts: list[list[Compared]] = [[] for _ in texts]
+        steps = read_as_written(self._models, self._outcomes, texts, self._sampling)
+        for which, chunk in steps:
+            pair, others = _compared(chunk, told=False)
+            for row, text in enumerate(which):
+                parts[text].append((rows_of(pair, [row]), others[[row]]))
+        return [_joined(part) for part in parts]
 
     def _shared(self, text: Text) -> tuple[int, ...]:
         """Return the tokens as noise keys, by which they are the same for both models."""
@@ -251,22 +289,11 @@ class _Reader:
         ended = reply.finish is Finish.STOP and whole
         return Text(prompts, reply.tokens[: max(room, 0)], writer, ended)
 
-    def _laws(self, text: Text) -> tuple[LawPairs, np.ndarray]:
-        """Return both laws compared, and in three rows what else there is of each position."""
-        pairs: list[LawPairs] = []
-        others: list[np.ndarray] = []
+    def _laws(self, text: Text) -> Compared:
+        """Return both laws compared, along a text that is read at once."""
         told = any(map(is_served, self._models))
-        for chunk in read_pair(self._models, self._outcomes, text, self._sampling):
-            pair = compare_laws(chunk.first, chunk.second, chunk.drawn)
-            whole = pair.kl, pair.kl_reverse
-            if told:
-                pair = _with_known_divergences(pair, chunk)
-                whole = coarse_divergences(chunk.whole_first, chunk.whole_second)
-            elif chunk.whole_first is not chunk.first or chunk.whole_second is not chunk.second:
-                whole = divergences(chunk.whole_first, chunk.whole_second)
-            pairs.append(pair)
-            others.append(np.stack([*whole, chunk.untold], axis=1))
-        return joined(pairs), np.concatenate(others)
+        chunks = read_pair(self._models, self._outcomes, text, self._sampling)
+        return _joined([_compared(chunk, told=told) for chunk in chunks])
 
     def _note(self, asked: Asked, text: Text, writer: int, positions: int) -> None:
         battle, reply = asked.battle, asked.reply
@@ -300,11 +327,13 @@ class _Reader:
 
     def readings(self, observed: tuple[Observed, ...]) -> Readings:
         """Return all that was read."""
-        whole_kl, whole_kl_reverse, untold = np.concatenate([part for _, part in self._parts]).T
+        self._read_waiting()
+        laws, others = _joined([self._read[text] for text in self._order])
+        whole_kl, whole_kl_reverse, untold = others.T
         return Readings(
             models=self._names,
             sampling=self._sampling,
-            laws=joined([laws for laws, _ in self._parts]),
+            laws=laws,
             whole_kl=whole_kl,
             whole_kl_reverse=whole_kl_reverse,
             kind=np.array(self._kinds, np.int64),
@@ -315,6 +344,21 @@ class _Reader:
             observed=observed,
             left_out=dict(self._left_out),
         )
+
+
+def _compared(chunk: LawChunk, *, told: bool) -> Compared:
+    pair = compare_laws(chunk.first, chunk.second, chunk.drawn)
+    whole = pair.kl, pair.kl_reverse
+    if told:
+        pair = _with_known_divergences(pair, chunk)
+        whole = coarse_divergences(chunk.whole_first, chunk.whole_second)
+    elif chunk.whole_first is not chunk.first or chunk.whole_second is not chunk.second:
+        whole = divergences(chunk.whole_first, chunk.whole_second)
+    return pair, np.stack([*whole, chunk.untold], axis=1)
+
+
+def _joined(parts: Sequence[Compared]) -> Compared:
+    return joined([laws for laws, _ in parts]), np.concatenate([others for _, others in parts])
 
 
 def _with_known_divergences(pair: LawPairs, chunk: LawChunk) -> LawPairs:

@@ -117,6 +117,11 @@ def joined(parts: Sequence[LawPairs]) -> LawPairs:
     )
 
 
+def rows_of(laws: LawPairs, rows: Sequence[int]) -> LawPairs:
+    """Return some of the positions."""
+    return LawPairs(*(getattr(laws, each.name)[list(rows)] for each in fields(LawPairs)))
+
+
 def _rows(size: int) -> int:
     return max(1, _CELLS // size)
 

@@ -21,7 +21,8 @@ from coupled_arena.core.choices import TokenKind
 from coupled_arena.core.errors import BattleError, ModelError, PromptError
 from coupled_arena.core.records import Finish, Mode, Origin, Prompt, Sampling
 from coupled_arena.core.settings import load_settings, resource
-from coupled_arena.generation.laws import Outcomes, token_kind
+from coupled_arena.generation.laws import Outcomes, Text, read_as_written, token_kind
+from coupled_arena.generation.noise import GumbelCache
 from coupled_arena.generation.vocabulary import make_vocabulary
 from coupled_arena.store.database import Store
 from tests.battles.variants import ORIGINAL, ROUNDED, save_variants, variants
@@ -114,6 +115,57 @@ def test_chunks_of_any_size_are_the_same_laws(models, asked, monkeypatch):
     parts = read_answers(asked[:3], NAMES, models, SAMPLING)
     np.testing.assert_allclose(parts.laws.coupled, whole.laws.coupled, atol=1e-6)
     np.testing.assert_array_equal(parts.place, whole.place)
+
+
+def redrawn(models, asked, names, sampling):
+    """Draw every token again from the laws of its writer, with the noise of the battle."""
+    first, second = (models[name] for name in names)
+    outcomes = Outcomes(first.vocabulary, second.vocabulary)
+    texts = []
+    for each in asked:
+        prompt = [{"role": "user", "content": each.battle.prompts[0].text}]
+        writer = names.index(each.battle.models[each.reply.place])
+        prompts = tuple(model.encode(prompt) for model in (first, second))
+        ended = each.reply.finish is Finish.STOP
+        texts.append(Text(prompts, each.reply.tokens, writer, ended))
+    noise = GumbelCache(torch.from_numpy(outcomes.keys))
+    places = [0] * len(asked)
+    for which, chunk in read_as_written((first, second), outcomes, texts, sampling):
+        for row, at in enumerate(which):
+            law = chunk.second[row] if texts[at].writer else chunk.first[row]
+            numbers = noise.at([(asked[at].battle.seed, 0, places[at])])[0].numpy()
+            yield int((law + numbers).argmax()), int(chunk.drawn[row])
+            places[at] += 1
+
+
+def test_laws_that_are_read_as_written_are_those_that_tokens_were_drawn_from(models, asked):
+    drawn = list(redrawn(models, asked, NAMES, SAMPLING))
+    assert len(drawn) == sum(
+        len(each.reply.tokens) + (each.reply.finish is Finish.STOP) for each in asked
+    )
+    assert all(again == token for again, token in drawn)
+
+
+def test_models_that_read_otherwise_than_they_write_read_as_they_write(models, asked, monkeypatch):
+    at_once = read_answers(asked, NAMES, models, SAMPLING)
+    monkeypatch.setattr("coupled_arena.battles.closeness.reads_otherwise", lambda _: True)
+    monkeypatch.setattr("coupled_arena.battles.closeness._TOGETHER", 5)
+    stepped = read_answers(asked, NAMES, models, SAMPLING)
+    np.testing.assert_array_equal(stepped.place, at_once.place)
+    for name in ("coupled", "independent", "both", "first", "second"):
+        there, here = (getattr(each.laws, name) for each in (stepped, at_once))
+        np.testing.assert_allclose(there, here, atol=1e-5)
+    itself = read_answers(asked[:1], (ORIGINAL,) * 2, models, SAMPLING)
+    assert not itself.laws.total_variation.any()
+
+
+@pytest.mark.slow
+def test_laws_of_a_model_in_8_bits_are_those_that_its_tokens_were_drawn_from(demo_models):
+    names = ("SmolLM2-135M", "SmolLM2-135M-bnb-8bit")
+    few = replace(SAMPLING, max_new_tokens=6)
+    asked = fresh_answers(PROMPTS[:3], names, demo_models, few, seed=1, at_once=3)
+    drawn = list(redrawn(demo_models, asked, names, few))
+    assert all(again == token for again, token in drawn)
 
 
 @pytest.mark.slow

@@ -31,9 +31,9 @@ def survival_figure(found: Closeness, *, dark: bool = False) -> go.Figure:
     lines = [
         Line(name, curve.tokens.tolist(), values.tolist())
         for name, values in (
-            (_("best possible"), curve.best),
             (_("coupled"), curve.coupled),
             (_("independent"), curve.independent),
+            (_("best possible"), curve.best),
         )
     ]
     axes = Axes(_("Tokens"), _("Answers still the same"), share_y=True, y_range=(0.0, 1.0))

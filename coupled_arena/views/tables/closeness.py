@@ -11,7 +11,7 @@ import numpy as np
 from coupled_arena.analysis.closeness import AnswerRead, Closeness, Going, Part
 from coupled_arena.core.language import N_, _
 from coupled_arena.stats.closeness import Mean
-from coupled_arena.views.tables.table import Column, Table, span, table_of
+from coupled_arena.views.tables.table import BETWEEN, Column, Table, span, table_of
 from coupled_arena.views.words.closeness import closeness_warnings, closeness_words
 
 # Column, attribute, meaning and heading.
@@ -152,11 +152,22 @@ def _end(attribute: str, what: str, which: str) -> Callable[[Closeness], float |
 
 
 def _lifted(column: Column[Part]) -> Column[Closeness]:
-    return Column(column.name, column.kind, column.meaning, lambda row: column.of(row.overall))
+    return Column(
+        *(column.name, column.kind, column.meaning),
+        lambda row: column.of(row.overall),
+        column.heading,
+        lambda row: column.read(row.overall),
+        by=column.by,
+    )
 
 
 CLOSENESS: tuple[Column[Closeness], ...] = (
-    Column("model_a", str, "The first model", lambda row: row.models[0]),
+    Column(
+        *("model_a", str, "The first model"),
+        lambda row: row.models[0],
+        N_("Pair"),
+        lambda row: BETWEEN.join(row.models),
+    ),
     Column("model_b", str, "The second model", lambda row: row.models[1]),
     *map(_lifted, _MEASURES),
     *_expected("coupled", "coupled", "expected from one noise stream"),
@@ -223,7 +234,8 @@ GOING: tuple[Column[dict[str, Any]], ...] = (
 
 def measures(found: Closeness) -> Table[Closeness]:
     """Return all that is said of the two models as one row."""
-    return table_of(CLOSENESS, (found,), alpha=found.alpha)
+    table = table_of(CLOSENESS, (found,), alpha=found.alpha)
+    return table.showing("model_a", "positions", *_READ)
 
 
 def places(found: Closeness) -> Table[Part]:

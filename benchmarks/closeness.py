@@ -23,6 +23,7 @@ from coupled_arena.core.prompts import read_library
 from coupled_arena.core.records import Finish, Sampling
 from coupled_arena.core.settings import load_settings, resource
 from coupled_arena.generation.huggingface import HuggingFaceModel
+from coupled_arena.generation.laws import reads_otherwise
 from coupled_arena.generation.loading import load_enabled
 from coupled_arena.generation.sampling import outcome_scores
 from coupled_arena.views.words.closeness import closeness_words
@@ -95,15 +96,36 @@ def plain_rows(
 
 
 def laws_of(model: HuggingFaceModel, asked: Asked, sampling: Sampling) -> np.ndarray:
-    """Return the laws along an answer, from the logits of the whole text at once."""
-    question = asked.battle.prompts[0].text
-    prompt = model.encode([{"role": "user", "content": question}])
+    """Return the laws along an answer, in the way in which `closeness` reads it."""
+    return (written_laws if reads_otherwise(model) else read_laws)(model, asked, sampling)
+
+
+def read_laws(model: HuggingFaceModel, asked: Asked, sampling: Sampling) -> np.ndarray:
+    """Return them from the logits of the whole text at once."""
+    prompt = model.encode(conversation(asked))
     ids = torch.tensor([[*prompt, *asked.reply.tokens]], device=model.device)
     with torch.inference_mode():
         logits = model.network(input_ids=ids).logits[0, len(prompt) - 1 :]
-    if asked.reply.finish is not Finish.STOP:
-        logits = logits[:-1]
-    return probabilities(model, logits, sampling)
+    return probabilities(model, logits[: positions(asked)], sampling)
+
+
+def written_laws(model: HuggingFaceModel, asked: Asked, sampling: Sampling) -> np.ndarray:
+    """Return them as the model writes, token by token."""
+    batch = model.start_batch()
+    batch.add([model.encode(conversation(asked))])
+    written = [batch.logits]
+    for token in asked.reply.tokens[: positions(asked) - 1]:
+        batch.advance(torch.tensor([token], device=model.device))
+        written.append(batch.logits)
+    return probabilities(model, torch.cat(written), sampling)
+
+
+def conversation(asked: Asked) -> list[dict[str, str]]:
+    return [{"role": "user", "content": asked.battle.prompts[0].text}]
+
+
+def positions(asked: Asked) -> int:
+    return len(asked.reply.tokens) + (asked.reply.finish is Finish.STOP)
 
 
 def probabilities(model: HuggingFaceModel, logits: torch.Tensor, sampling: Sampling) -> np.ndarray:
@@ -113,16 +135,8 @@ def probabilities(model: HuggingFaceModel, logits: torch.Tensor, sampling: Sampl
 
 def rounding(model: HuggingFaceModel, asked: Asked, sampling: Sampling) -> float:
     """Return the mean total variation of the laws that read an answer and that write it."""
-    read = laws_of(model, asked, sampling)
-    question = asked.battle.prompts[0].text
-    batch = model.start_batch()
-    batch.add([model.encode([{"role": "user", "content": question}])])
-    written = [batch.logits]
-    for token in asked.reply.tokens[: len(read) - 1]:
-        batch.advance(torch.tensor([token], device=model.device))
-        written.append(batch.logits)
-    laws = probabilities(model, torch.cat(written), sampling)
-    return float(abs(laws - read).sum(1).mean() / 2)
+    read, written = (way(model, asked, sampling) for way in (read_laws, written_laws))
+    return float(abs(written - read).sum(1).mean() / 2)
 
 
 if __name__ == "__main__":

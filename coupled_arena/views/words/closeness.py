@@ -8,7 +8,8 @@ from coupled_arena.analysis.closeness import Closeness, LeftOut
 from coupled_arena.core.language import _, ngettext
 from coupled_arena.core.records import Sampling
 from coupled_arena.stats.closeness import Mean
-from coupled_arena.views.words.names import level, pair_named
+from coupled_arena.views.levels import level
+from coupled_arena.views.words.names import pair_named
 
 _NOTABLE = 1e-4  # of untold probability: the last digit that is said
 

@@ -59,9 +59,10 @@ def closeness(
 ) -> Result[Closeness]:
     """Report how close two models are, exactly, without votes or scores.
 
-    Both read the same answers. At each token their two laws are compared: total variation, KL
-    divergence, how often they draw the same token from one noise stream, by independent noise, and
-    by the best coupling that there could be. So one knows what coupling saves before a benchmark.
+    Both read the same answers, and their two laws are compared at each token: total variation and
+    KL divergence. From the laws follows how often both draw the same token, from one noise stream,
+    by independent noise, and by the best coupling. So one knows what coupling saves before a
+    benchmark is run.
 
     Parameters
     ----------

@@ -46,10 +46,10 @@ def closeness(
     """Report how close two models are, exactly, without votes or scores.
 
     Both read the same answers: a sample of the stored ones, or fresh answers to prompts or a task.
-    At each token their two laws are compared: total variation, KL divergence, how often they draw
-    the same token from one noise stream, by independent noise, and by the best coupling that there
-    could be. What [coupling saves](closeness.md) is so known before a benchmark is run. A model
-    may stand against itself.
+    Their two laws are compared at each token: total variation and KL divergence. From the laws
+    follows how often both draw the same token, from one noise stream, by independent noise, and by
+    the best coupling. So one knows what [coupling saves](closeness.md) before a benchmark is run.
+    A model may stand against itself.
     """
     require("arena", "A model")
     if prompts and task:

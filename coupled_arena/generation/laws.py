@@ -1,8 +1,8 @@
 """The laws of the next token along an answer that is already there, of two models side by side.
 
-A model reads its prompt and then the answer, token by token as given, and tells at each token with
-which probabilities it would have drawn there. What it would draw is not asked: no noise is read.
-Laws of two models are laid out over the same outcomes, which are those that share noise.
+A model reads its prompt and then the answer, as given. At each token it tells with which
+probabilities it would have drawn there. No noise is read, for nothing is drawn. Laws of two models
+are laid out over the same outcomes, which are those that share noise.
 """
 
 from __future__ import annotations
@@ -184,8 +184,8 @@ def _chunk(laws: tuple[_Laws, _Laws], outcomes: Outcomes, width: int, drawn: Any
 def reads_otherwise(model: LanguageModel) -> bool:
     """Tell whether a text that is read at once has other laws than one that is written.
 
-    Where activations are rounded to 8 bits a hair decides between two of them, and the laws of one
-    model were .07 apart in total variation, as far as those of two models.
+    Where activations are rounded to 8 bits, a hair decides between two of them. The two laws were
+    .07 apart in total variation, nearly as far as those of a model and its 8-bit version.
     """
     return getattr(model, "eight_bits", False)
 

@@ -27,8 +27,8 @@ class LawPairs:
     ----------
     total_variation : ndarray of float64, shape (n,)
     kl, kl_reverse : ndarray of float64, shape (n,)
-        Kullback-Leibler divergence of the first law from the second, and of the second from the
-        first, in nats; infinite where the other law excludes a possible outcome.
+        Kullback-Leibler divergence of the first law from the second, and the reverse, in nats.
+        It is infinite where the other law excludes a possible outcome.
     same_top : ndarray of float64, shape (n,)
         1 where both laws have the same likeliest outcome, else 0.
     coupled, independent, best : ndarray of float64, shape (n,)
@@ -55,10 +55,10 @@ def compare_laws(first: np.ndarray, second: np.ndarray, drawn: IntArray) -> LawP
     r"""Compare two laws at each position.
 
     Two draws by Gumbel-max with the same noise agree on outcome i with probability
-    :math:`1 / \sum_j \max(p_j / p_i, q_j / q_i)`: the first draws i where its exponential race has
-    i first, the second likewise, and both races run on the same exponential variables. With
-    outcomes sorted by q / p the maximum is the first ratio up to i and the second beyond it, so
-    two cumulated sums give all i. No coupling agrees more often than 1 less the total variation.
+    :math:`1 / \sum_j \max(p_j / p_i, q_j / q_i)`. Each draw is a race of exponential clocks, and
+    both races have the same clocks. In the order of q / p the maximum is the first ratio up to i,
+    and the second beyond it. So two cumulated sums give all i. No coupling agrees more often than 1
+    less the total variation.
 
     Parameters
     ----------
@@ -214,14 +214,13 @@ def going_together(
 ) -> Together:
     r"""Return how likely both models still write the same, along answers that one of them drew.
 
-    Where the writer drew the tokens x from its law p, the mean over answers of
-    :math:`\prod_s \Pr(\text{the other draws } x_s \mid \text{the writer does})` is exactly the
-    probability that both write the same up to there, for the conditional probability makes up for
-    the law that the tokens were drawn from. The product of :math:`\min(1, q / p)` of all tokens
-    together has the mean 1 less the total variation of the laws of these beginnings.
+    Let the writer draw the tokens x from its law p. The mean over answers of
+    :math:`\prod_s \Pr(\text{the other draws } x_s \mid \text{the writer does})` is then exactly the
+    probability that both write the same up to there. The product of :math:`\min(1, q / p)` of all
+    tokens together has the mean 1 less the total variation of the laws of these beginnings.
 
-    Where they were drawn otherwise, the product of the expected agreements stands in its place: an
-    approximation, which takes all beginnings as equally likely to be common.
+    Of answers that were drawn otherwise, the product of the expected agreements stands in its
+    place. That is an approximation: it takes all beginnings as equally likely to be common.
 
     Parameters
     ----------

@@ -24,8 +24,8 @@ from coupled_arena.generation.language_model import LanguageModel, LocalModel, T
 from coupled_arena.generation.sampling import outcome_scores
 from coupled_arena.generation.vocabulary import Vocabulary
 
-_LOGITS = 1 << 23  # numbers of a chunk of logits: 32 MB
-_SCORES = 1 << 20  # numbers of a chunk of laws: 8 MB, of which there are four
+_LOGITS = 1 << 22  # numbers of a chunk of logits: 16 MB
+_SCORES = 1 << 19  # numbers of a chunk of laws: 4 MB, of which there are four
 ModelPair = tuple[LanguageModel, LanguageModel]
 _UNTOLD = 2  # outcomes at the end of the list, for what servers do not tell of either model
 

@@ -282,7 +282,9 @@ def _unfiltered(sampling: Sampling) -> Sampling:
     return replace(sampling, temperature=sampling.temperature or 1.0, top_k=0, top_p=1.0)
 
 
-# What a server tells of a law: its likeliest tokens. All others weigh so much at most.
+# What a server tells of a law: its likeliest tokens, and the one that the text goes on with, which
+# may be any. So the last one told is perhaps none of the likeliest, and only those before it are.
+# All others weigh so much at most.
 
 
 def told_laws(told: Sequence[Told], vocabulary: Vocabulary, sampling: Sampling) -> _Laws:
@@ -313,12 +315,12 @@ def _told_law(told: Told, vocabulary: Vocabulary, sampling: Sampling) -> np.ndar
     if not sampling.temperature:
         ids, logs, rest = ids[:1], np.zeros(1), -np.inf
     logs = logs / (sampling.temperature or 1.0)
-    if 0 < sampling.top_k <= len(ids):
+    if 0 < sampling.top_k < len(ids):
         kept = logs >= logs[sampling.top_k - 1]
         ids, logs, rest = ids[kept], logs[kept], -np.inf
     if sampling.top_p < 1:
         shares = np.exp(logs - np.logaddexp(np.logaddexp.reduce(logs), rest))
-        reached = np.flatnonzero(np.cumsum(shares) >= sampling.top_p)
+        reached = np.flatnonzero(np.cumsum(shares[:-1]) >= sampling.top_p)
         if len(reached):
             kept = logs >= logs[reached[0]]
             ids, logs, rest = ids[kept], logs[kept], -np.inf
@@ -333,15 +335,15 @@ def _told_law(told: Told, vocabulary: Vocabulary, sampling: Sampling) -> np.ndar
 def _rest(logs: np.ndarray, size: int, temperature: float) -> float:
     """Return what all tokens that are not told weigh at a temperature, at most, as a logarithm.
 
-    None is likelier than the last one that is told. Below temperature 1 they weigh most where as
-    many as can be are as likely as that, above it where all are equally likely.
+    None is likelier than the last but one that is told. Below temperature 1 they weigh most where
+    as many as can be are as likely as that, above it where all are equally likely.
     """
     left = 1 - math.fsum(np.exp(logs))
     if left <= 1e-6 or len(logs) >= size:  # what rounding of 32 bits leaves
         return -math.inf
     power = 1 / temperature
     if power >= 1:
-        return math.log(left) + (power - 1) * float(logs[-1])
+        return math.log(left) + (power - 1) * float(logs[-2:][0])
     return power * math.log(left) + (1 - power) * math.log(size - len(logs))
 
 

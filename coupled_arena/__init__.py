@@ -12,6 +12,7 @@ from coupled_arena.core.version import VERSION
 
 if TYPE_CHECKING:
     from coupled_arena.api.analyses import agreement, audit, coupling, voters
+    from coupled_arena.api.closeness import closeness
     from coupled_arena.api.experiments import plan, resample, simulate
     from coupled_arena.api.figures import plot, report
     from coupled_arena.api.gates import gate
@@ -32,6 +33,7 @@ __all__ = [
     "Result",
     "agreement",
     "audit",
+    "closeness",
     "coupling",
     "gate",
     "generate",
@@ -52,6 +54,7 @@ __all__ = [
 
 _HOMES = {
     "api.analyses": ("agreement", "audit", "coupling", "voters"),
+    "api.closeness": ("closeness",),
     "api.experiments": ("plan", "resample", "simulate"),
     "api.figures": ("plot", "report"),
     "api.gates": ("gate",),

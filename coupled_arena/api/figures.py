@@ -87,6 +87,7 @@ def drawings_of(
     of_kind = {
         "Leaderboard": drawing.board_drawings,
         "Audit": drawing.audit_drawings,
+        "Closeness": drawing.closeness_drawings,
         "Resampling": drawing.resampling_drawings,
     }
     return of_kind[kind](found) if kind in of_kind else {}

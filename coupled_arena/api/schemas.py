@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from coupled_arena.api import analyses, experiments, gates, rankings, risks
+from coupled_arena.api import analyses, closeness, experiments, gates, rankings, risks
 from coupled_arena.api.declared import Option, options
 from coupled_arena.core.errors import ArenaError
 
@@ -14,6 +14,7 @@ _ANALYSES = {
         *(rankings.leaderboard, analyses.audit, analyses.agreement, analyses.coupling),
         *(
             analyses.voters,
+            closeness.closeness,
             risks.risk,
             gates.gate,
             experiments.plan,

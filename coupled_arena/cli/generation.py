@@ -41,6 +41,8 @@ class Tasks(StrEnum):
     PAIRWISE = "pairwise"
 
 
+_PAPER: dict[str, float] = {"temperature": 0.7, "top_k": 0, "top_p": 1.0}  # of coupled generation
+
 Names = Annotated[str, typer.Option(help="Two or more model names: A,B[,C].")]
 
 Data = Annotated[
@@ -171,7 +173,7 @@ def benchmark(
     from coupled_arena.tasks.task import Wording
 
     wording = Wording(*map(_text_of, (system, question, answer_prefix)))
-    paper: dict[str, float] = {"temperature": 0.7, "top_k": 0, "top_p": 1.0}
+    paper = dict(_PAPER)
     at_once = given.pop("at_once")
     if task is Tasks.PAIRWISE:
         from coupled_arena.core.prompts import read_prompts
@@ -288,6 +290,18 @@ def marker_of(
         path = locate(_needed(data, task), kind.published)
     items = kind.read(path)[:limit]
     return Marker(kind, map(wording.of, items) if wording else items)
+
+
+def task_prompts(task: Tasks, data: str | None) -> tuple[tuple[Prompt, ...], dict[str, float]]:
+    """Return the questions of a task, and how `benchmark` draws answers to them by default."""
+    if task is Tasks.PAIRWISE:
+        from coupled_arena.core.prompts import read_prompts
+
+        return read_prompts(Path(_needed(data, task))), {**_PAPER, "temperature": 1.0}
+    from coupled_arena.tasks.task import Wording
+
+    marker = _marker(task, data, None, Wording(), unsafe=False)
+    return marker.prompts, {**_PAPER, "max_new_tokens": marker.task.max_new_tokens}
 
 
 def _needed(data: str | None, task: Tasks) -> str:

@@ -27,6 +27,7 @@ from coupled_arena.cli.analyses import (
 )
 from coupled_arena.cli.annotators import annotators_app, password
 from coupled_arena.cli.battles import battles, explain, replay_battle
+from coupled_arena.cli.closeness import closeness
 from coupled_arena.cli.data import import_, import_scores
 from coupled_arena.cli.doctor import doctor, restore
 from coupled_arena.cli.excluding import exclude, exclusions, include, names
@@ -69,6 +70,7 @@ app.command()(agreement)
 app.command()(audit)
 app.command()(plan)
 app.command()(coupling)
+app.command()(closeness)
 app.command()(risk)
 app.command()(gate)
 app.command()(report)

@@ -73,6 +73,16 @@ class Coupling(Choice):
     BYTES = "bytes"
 
 
+class TokenKind(Choice):
+    """What a token of an answer is; a token of several kinds is of the first of them."""
+
+    LETTERS = "letters", N_("Letters")
+    DIGITS = "digits", N_("Digits")
+    PUNCTUATION = "punctuation", N_("Punctuation")
+    WHITESPACE = "whitespace", N_("Whitespace")
+    OTHER = "other", N_("Other")  # the end of the answer, control tokens, parts of characters
+
+
 class ExportFormat(Choice):
     """How tables become files."""
 

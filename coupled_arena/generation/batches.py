@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy, deepcopy
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -132,6 +133,55 @@ def whole_readings(
     for reading in readings.values():
         reading.finish()
     return [readings[tuple(prompt)] for prompt in prompts]
+
+
+@torch.inference_mode()
+def read_along(
+    network: Any, prompt: Sequence[int], tokens: Sequence[int], most: int
+) -> Iterator[torch.Tensor]:
+    """Yield the next-token logits after a prompt, and after each of the tokens that follow it.
+
+    Parameters
+    ----------
+    most : int
+        How many positions are read at once, and yielded together.
+
+    Yields
+    ------
+    tensor, shape (m, v)
+        All have ``most`` rows but the last.
+    """
+    # Whole chunks of the prompt first, as any prompt is read; what is left goes with the tokens.
+    reading = PromptReading(network, prompt[: (len(prompt) - 1) // CHUNK * CHUNK])
+    together = _keeps_keys(reading.cache)
+    if not together:
+        reading = PromptReading(network, prompt[:-1])
+    reading.finish()
+    follows, first = [*prompt[reading.length :], *tokens], len(prompt) - 1 - reading.length
+    blocks = [0, *range(first + most, len(follows), most), len(follows)]
+    for begin, end in pairwise(blocks):
+        # A network that keeps a state reads one token at a time, as it writes.
+        steps = [(begin, end)] if together else [(at, at + 1) for at in range(begin, end)]
+        parts = [
+            _read_on(network, reading, follows[low:high], low, high - max(low, first))
+            for low, high in steps
+        ]
+        yield torch.cat(parts)
+
+
+def _read_on(
+    network: Any, reading: PromptReading, ids: list[int], at: int, kept: int
+) -> torch.Tensor:
+    """Read tokens, the first of them so many after a reading; return the last logits."""
+    device, begin = network.device, reading.length + at
+    output = network(
+        input_ids=to_device(torch.tensor([ids]), device),
+        position_ids=torch.arange(begin, begin + len(ids), device=device)[None],
+        use_cache=True,
+        logits_to_keep=kept,
+        **cache_option(network, reading.cache),
+    )
+    return output.logits[0, -kept:]
 
 
 # One running sequence of a model whose layers keep a state, which no padding may reach.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from coupled_arena.generation.batches import (
     PromptReading,
     RowBatch,
     keeps_keys,
+    read_along,
 )
 from coupled_arena.generation.checkpoints import (
     Checkpoint,
@@ -180,6 +181,12 @@ class HuggingFaceModel:
     def start_reading(self, prompt: Sequence[int]) -> PromptReading:
         """Begin to read a prompt for a batch of this model."""
         return PromptReading(self.network, prompt)
+
+    def read_along(
+        self, prompt: Sequence[int], tokens: Sequence[int], most: int
+    ) -> Iterator[torch.Tensor]:
+        """Yield the next-token logits after a prompt and each further token, so many at a time."""
+        return read_along(self.network, prompt, tokens, most)
 
     def start_batch(self, most_tokens: int | None = None) -> Batch:
         """Return an empty batch, whose rows and columns make no more than so many tokens."""

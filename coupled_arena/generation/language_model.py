@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 from coupled_arena.core.records import Sampling
@@ -32,6 +32,10 @@ class Reading(Protocol):
 
 Readings = dict[tuple[str, tuple[int, ...]], Reading]
 """By model and prompt."""
+
+
+Told = Mapping[int, float]
+"""Log-probabilities of the tokens that a server tells of, by id."""
 
 
 class Batch(Protocol):
@@ -123,6 +127,12 @@ class LocalModel(LanguageModel, Protocol):
         """Return an empty batch, whose rows and columns make no more than so many tokens."""
         ...
 
+    def read_along(
+        self, prompt: Sequence[int], tokens: Sequence[int], most: int
+    ) -> Iterator[torch.Tensor]:
+        """Yield the next-token logits after a prompt and each further token, so many at a time."""
+        ...
+
 
 class ServedModel(LanguageModel, Protocol):
     """A model on a server, which draws its tokens with the same noise."""
@@ -131,6 +141,12 @@ class ServedModel(LanguageModel, Protocol):
         self, prompt: Sequence[int], seed: int, turn: int, sampling: Sampling, limit: int
     ) -> Stream:
         """Ask for a reply of at most so many tokens."""
+        ...
+
+    def told_laws(
+        self, prompt: Sequence[int], tokens: Sequence[int], positions: int
+    ) -> Sequence[Told]:
+        """Return what the server tells of the laws after a prompt and each further token."""
         ...
 
 

@@ -33,6 +33,7 @@ from coupled_arena.generation.checkpoint_faults import NO_CODE
 from coupled_arena.generation.checkpoints import reason_of
 from coupled_arena.generation.devices import longest_context
 from coupled_arena.generation.fingerprint import of_surprise, smoke_text
+from coupled_arena.generation.language_model import Told
 from coupled_arena.generation.noise import GumbelCache
 from coupled_arena.generation.running import announce_arrival
 from coupled_arena.generation.served_draw import (
@@ -55,6 +56,7 @@ from coupled_arena.generation.weights import local_folder
 SILENCE = 300.0  # seconds without a token: the queue of a busy server may be long
 _PAUSES = (0.25, 0.5, 1.0, 2.0)  # seconds before a lost stream is asked for again
 _BUSY = {408, 409, 429}
+_TOLD = (100, 20, 5, 1)  # likeliest tokens of a law; a server refuses more than it may tell
 _PROVEN = 300.0  # seconds for which a proof is believed, while no connection breaks
 
 
@@ -81,6 +83,7 @@ class Server:
     version: str
     expected: list[int] = field(repr=False)
     weights: ServedWeights
+    told: int = 0  # tokens of each law that it tells of, once that is known
     proven: float = field(default_factory=time.monotonic, repr=False)
     _proof: asyncio.Task[None] | None = field(default=None, repr=False)
 
@@ -111,6 +114,48 @@ class Server:
             )
             raise ModelError(text.format(name=self.name, held=held, met=self.weights))
         self.proven = time.monotonic()
+
+    async def laws(self, text: list[int]) -> list[Told]:
+        """Return the log-probabilities that it tells at each token of a text, but the first.
+
+        As many as it may: how many that is, only a refusal tells.
+
+        Raises
+        ------
+        ModelError
+            It tells none, or is lost.
+        """
+        failure: Exception | None = None
+        for number in [self.told] if self.told else _TOLD:
+            try:
+                laws = await self._told(text, number)
+            except openai.OpenAIError as error:
+                failure = error
+                if not _is_final(error):
+                    break
+                continue
+            if laws is None:
+                break
+            self.told = number
+            return laws
+        why = f" ({reason_of(failure)})" if failure else ""
+        raise ModelError(
+            f"The server of {self.name} does not tell of its laws{why}. Start it with "
+            "--max-logprobs 20 or more, or load the model here."
+        )
+
+    async def _told(self, text: list[int], number: int) -> list[Told] | None:
+        completion = await client(self.url, self.key).completions.create(
+            model=self.model,
+            prompt=text,
+            max_tokens=1,
+            temperature=0,
+            extra_body={"prompt_logprobs": number},
+        )
+        told: Any = (completion.choices[0].model_extra or {}).get("prompt_logprobs") or []
+        if len(told) != len(text) or not all(told[1:]):
+            return None
+        return [{int(i): float(x["logprob"]) for i, x in (at or {}).items()} for at in told]
 
     def doubt(self) -> None:
         """Ask for the proof before the next reply."""
@@ -326,6 +371,20 @@ class RemoteModel:
     def encode(self, messages: Sequence[Message]) -> tuple[int, ...]:
         """Return the token ids of a conversation; see `Tokenization.encode`."""
         return self.tokenization.encode(messages)
+
+    def told_laws(self, prompt: Sequence[int], tokens: Sequence[int], positions: int) -> list[Told]:
+        """Return what the server tells of the laws after a prompt and each of the tokens.
+
+        Raises
+        ------
+        ModelError
+            It tells nothing of them.
+        """
+        # The law of the end, too, is that of a token of the text: whichever follows.
+        text = [*prompt, *tokens, min(self.vocabulary.stops, default=0)]
+        asked = text[: len(prompt) + positions]
+        told = asyncio.run_coroutine_threadsafe(self._server.laws(asked), _event_loop()).result()
+        return told[len(prompt) :]
 
     def start_stream(
         self, prompt: Sequence[int], seed: int, turn: int, sampling: Sampling, limit: int

@@ -11,8 +11,11 @@ import pytest
 
 import coupled_arena as ca
 from coupled_arena.core.errors import ArenaError, ScoreError
+from coupled_arena.core.settings import load_settings
 from coupled_arena.store.database import Store
 from coupled_arena.views.figures import registry
+from tests.battles.variants import save_variants
+from tests.battles.variants import variants as load_variants
 from tests.store.conftest import make_battle, make_vote
 from tests.store.test_comparisons import World
 from tests.views import rubbish
@@ -61,6 +64,13 @@ def risks():
         for n in range(40)
     ]
     return pd.DataFrame(rows)
+
+
+@pytest.fixture(scope="module")
+def variants(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("variants")
+    save_variants(folder)
+    return ca.Models(load_variants(folder), load_settings())
 
 
 def said(call, *arguments):
@@ -167,13 +177,14 @@ KINDS = sorted({figure.result for figure in FIGURES})
 
 
 @pytest.fixture(scope="module")
-def results(database, protocols, risks):
+def results(database, protocols, risks, variants):
     store = ca.open(database)
     return {
         "leaderboard": ca.leaderboard(store, judge="gpt"),
         "audit": ca.audit(store, judge="gpt"),
         "coupling": ca.coupling(protocols, seeds=4),
         "gate": ca.gate("u", "v", protocols, seeds=4),
+        "closeness": ca.closeness(variants, ["Why?", "How?", "What?"], max_new_tokens=6),
         "risk": ca.risk(risks, lower_is_better=["toxicity"], bootstraps=50),
         "resample": ca.resample(store, judge="gpt", human=[20, 30], total=40, repeats=2),
     }

@@ -6,7 +6,9 @@ import pytest
 
 import coupled_arena as ca
 from coupled_arena.api.declared import options
+from coupled_arena.core.settings import load_settings
 from coupled_arena.views.tables.declared import TABLES
+from tests.battles.variants import save_variants, variants
 from tests.docs.test_data_dictionary import db
 
 __all__ = ["db"]  # a fixture
@@ -46,7 +48,14 @@ def complaints(value, schema, whole, at="answer"):
 
 
 @pytest.fixture(scope="module")
-def results(db):
+def models(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("variants")
+    save_variants(folder)
+    return ca.Models(variants(folder), load_settings())
+
+
+@pytest.fixture(scope="module")
+def results(db, models):
     store = ca.open(db)
     judged = {"judge": "ann"}
     return {
@@ -64,6 +73,7 @@ def results(db):
         "coupling": [ca.coupling(store), ca.coupling(store, by_sampling=True)],
         "gate": [ca.gate("able", "fair", store), ca.gate("able", "fair", store, by="votes")],
         "risk": [ca.risk(store, metrics=["quiz", "length"], **judged, bootstraps=50)],
+        "closeness": [ca.closeness(models, ["Why?", "How?"], max_new_tokens=4)],
         "resample": [ca.resample(store, **judged, repeats=2)],
         "simulate": [
             ca.simulate(repeats=1, human=[100]),

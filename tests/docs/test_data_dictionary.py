@@ -13,6 +13,7 @@ import duckdb
 import numpy as np
 import pytest
 
+from coupled_arena.analysis.closeness import LeftOut, going
 from coupled_arena.battles.batch import Generated
 from coupled_arena.battles.first_divergence import Divergence, Option, Reason
 from coupled_arena.battles.judge_runs.run import Judged
@@ -32,6 +33,7 @@ from coupled_arena.store.transfer.targets import Published
 from coupled_arena.store.work_queues.judging import PendingSolutions
 from coupled_arena.views.tables import (
     audit,
+    closeness,
     coupling,
     experiments,
     first_divergence,
@@ -41,6 +43,7 @@ from coupled_arena.views.tables import (
     stored,
     style,
 )
+from coupled_arena.views.tables.closeness import closeness_answer
 from coupled_arena.views.tables.first_divergence import divergence_answer
 from coupled_arena.views.tables.table import Column
 from tests import dictionary
@@ -50,6 +53,7 @@ from tests.batches import at_once
 from tests.dictionary import PAGE, RESULTS
 from tests.store import whole
 from tests.store.conftest import make_vote
+from tests.views import made_up_laws
 
 MADE_FOR_THE_PROGRAM = {
     "battle_pairs",
@@ -162,7 +166,7 @@ def test_export_files(db, tmp_path, format):
 
 def test_no_list_of_columns_is_forgotten():
     of_analyses = (audit, coupling, experiments, flat, judge_tables, leaderboard)
-    modules = (*of_analyses, first_divergence, risk, stored, style)
+    modules = (*of_analyses, closeness, first_divergence, risk, stored, style)
     for module in modules:
         for name, found in vars(module).items():
             public = name.isupper() and not name.startswith("_")
@@ -340,6 +344,13 @@ def test_json_of_what_takes_models(part, kinds, more):
 
     told = {key: [answered(*kinds) for kinds in value] for key, value in more.items()}
     check_keys(part, [{**answered(kinds[0]), **told}])
+
+
+def test_json_of_closeness():
+    left_out = {LeftOut.OTHER_TEXT: 1, LeftOut.UNREADABLE: 1}
+    found = made_up_laws.made_up(left_out=left_out)
+    answer = closeness_answer(found, going(found))
+    check_keys("closeness json", [{**answer, "settings": {"temperature": 0.7}}])
 
 
 def test_json_of_an_explanation():

@@ -53,6 +53,8 @@ class ModelServer:
         Whether a proof never comes, as while a first request compiles.
     rooted : bool
         Whether it tells from where it has the model, as vLLM does and others do not.
+    tells : int
+        How many likeliest tokens of each law it tells of, at most, as ``--max-logprobs`` has it.
     weights : ServedWeights
         Those that it says it holds: its model's, unless others are given.
     gate : threading.Event
@@ -72,6 +74,7 @@ class ModelServer:
     slow: bool = False
     silent: bool = False
     rooted: bool = True
+    tells: int = 20
     alter: object = staticmethod(lambda tokens: tokens)
     gate: threading.Event = field(default_factory=threading.Event)
     requests: list = field(default_factory=list)
@@ -114,6 +117,9 @@ class ModelServer:
             return JSONResponse({"error": {"message": "out of memory"}}, 500)
         if asked.get("stream"):
             return StreamingResponse(self._events(asked), media_type="text/event-stream")
+        if asked.get("prompt_logprobs", 0) > self.tells:
+            told = f"Requested prompt logprobs of more than {self.tells}"
+            return JSONResponse({"error": {"message": told}}, 400)
         if "prompt_logprobs" in asked:
             choice = {"index": 0, "text": "", "finish_reason": "length", "token_ids": [0]}
             return JSONResponse(_completion(choice | {"prompt_logprobs": self._read(asked)}))
@@ -127,8 +133,11 @@ class ModelServer:
         ids = tensor([asked["prompt"]])
         with self._lock, inference_mode():
             law = self.model.network(input_ids=ids).logits[0].log_softmax(1)
-        pairs = enumerate(ids[0, 1:].tolist())
-        return [None, *({str(token): {"logprob": float(law[at, token])}} for at, token in pairs)]
+        told: list = [None]
+        for at, token in enumerate(ids[0, 1:].tolist()):
+            likeliest = law[at].topk(asked["prompt_logprobs"]).indices.tolist()
+            told.append({str(n): {"logprob": float(law[at, n])} for n in (token, *likeliest)})
+        return told
 
     async def _events(self, asked):
         self.writing += 1

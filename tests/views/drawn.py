@@ -16,7 +16,9 @@ from coupled_arena.stats.simulation.resampling import ResamplingPlan, resample
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.ui.tabs.experiments import _figures
+from coupled_arena.views.figures.drawing import closeness_drawings
 from coupled_arena.views.figures.leaderboard import style_figure
+from coupled_arena.views.tables import closeness
 from coupled_arena.views.tables.audit import audit_differences, audit_models
 from coupled_arena.views.tables.coupling import coupling_pairs, with_battles
 from coupled_arena.views.tables.first_divergence import divergence_view
@@ -27,6 +29,7 @@ from tests.analysis.styled import TERSE, fill_styled
 from tests.boards import read_style_board
 from tests.stats.test_resampling import judged
 from tests.views import rubbish
+from tests.views.made_up_laws import made_up
 
 
 def results(path):
@@ -75,6 +78,10 @@ def figures(found, experiment):
         for name, result in found.items()
         for figure, draw in drawings_of(result).items()
     }
+    drawn |= {
+        f"closeness: {figure.name}": json.loads(draw(dark=False).to_json())
+        for figure, draw in closeness_drawings(made_up()).items()
+    }
     drawn["style"] = json.loads(style_figure(style(), dark=False).to_json())
     for at, figure in enumerate(_figures(experiment, dark=False)[1::2]):
         drawn[f"experiment: {at}"] = json.loads(figure.plot)
@@ -94,6 +101,9 @@ def tables(found):
         "coupling": with_battles(pairs, {}).html(),
         "gate": Markup().join(
             table.html() for name, table in found["gate"].tables.items() if name != "closing"
+        ),
+        "closeness": Markup().join(
+            made(made_up()).html() for made in (closeness.places, closeness.kinds)
         ),
         "risk": Markup().join(risk_models(risk, view).html() for view in risk.views),
         "pairs": pair_table(found["board"].analysis, lambda *_: "/"),

@@ -84,7 +84,7 @@ from coupled_arena.views.words.style import (
 )
 from coupled_arena.views.words.verdict import board_verdict
 from coupled_arena.views.words.votes import excluded_words, told_words, voters_words
-from tests.views import spoken_boards
+from tests.views import made_up_laws, spoken_boards
 
 COLOURS = ("mauve", "ochre", "plum", "coral", "olive", "ivory", "khaki")
 METRICS = ("teal", "taupe")
@@ -106,6 +106,7 @@ def spoken(found):
         "plan": _plans(),
         "coupling": _couplings(found["coupling"].analysis),
         "gate": _gates(),
+        "closeness": made_up_laws.said(),
         "risk": _risks(),
         "agreement": _agreements(),
         "experiment": _experiments(),

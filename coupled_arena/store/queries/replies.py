@@ -9,6 +9,7 @@ All functions work on a given cursor; in one transaction they agree.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -112,6 +113,42 @@ def _query(names: list[str], *, texts: bool) -> str:
         columns=", ".join([*names, "text" if texts else "null as text"]),
         scores=", ".join([*scores, "count(*) as stored"]),
     )
+
+
+@dataclass(frozen=True)
+class Written:
+    """A reply of which the tokens are stored, and how it was drawn."""
+
+    battle: str
+    turn: int
+    place: int
+    temperature: float
+    top_k: int
+    top_p: float
+
+    @property
+    def drawn(self) -> tuple[float, int, float]:
+        """Temperature, top-k and top-p."""
+        return self.temperature, self.top_k, self.top_p
+
+
+_WRITTEN = """
+select battle, turn, place, temperature, top_k, top_p
+from replies
+join battles using (battle)
+where list_contains($models, model)
+    and mode <> 'unknown'
+    and origin <> 'import'
+    and finish <> 'cancelled'
+    and (len(tokens) > 0 or text = '')
+order by battle_no, turn, place
+"""
+
+
+def written(cursor: Cursor, models: Sequence[str]) -> list[Written]:
+    """Return the replies of some models that were decoded here to their end, oldest first."""
+    rows = cursor.execute(_WRITTEN, {"models": list(models)}).fetchall()
+    return [Written(*row) for row in rows]
 
 
 _TOGETHER = """

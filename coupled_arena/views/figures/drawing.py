@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import plotly.graph_objects as go
 
 from coupled_arena.analysis.audit.result import Audit
+from coupled_arena.analysis.closeness import Closeness
 from coupled_arena.analysis.coupling.savings import Coupling, curves_of
 from coupled_arena.analysis.gate.result import CandidateGate, GateReport
 from coupled_arena.analysis.leaderboard.result import Leaderboard
@@ -20,6 +21,7 @@ from coupled_arena.stats.risk.dominance import Order
 from coupled_arena.stats.simulation.resampling import Resampling
 from coupled_arena.views.figures import (
     audit,
+    closeness,
     coupling,
     gate,
     leaderboard,
@@ -88,6 +90,15 @@ def coupling_drawings(found: Coupling, pair: PairSavings) -> Drawings:
         registry.VARIANCE: partial(coupling.variance_figure, pair),
         registry.COVARIANCE: partial(coupling.covariance_figure, pair),
         registry.CURVES: curves,
+    }
+
+
+def closeness_drawings(found: Closeness) -> Drawings:
+    """Return the figures of how close two models are."""
+    return {
+        registry.SURVIVAL: partial(closeness.survival_figure, found),
+        registry.POSITIONS_IN_ANSWER: partial(closeness.positions_figure, found),
+        registry.KINDS: partial(closeness.kinds_figure, found),
     }
 
 

@@ -199,6 +199,36 @@ CURVES = Figure(
     ),
     former="error",
 )
+SURVIVAL = Figure(
+    "closeness",
+    "survival",
+    N_("Answers still the same"),
+    N_(
+        "The share of answers in which two models are expected to have written the same tokens so "
+        "far. It follows from both laws along the answers. No coupling can lie above the highest "
+        "line. The lowest line is what independent noise leaves."
+    ),
+)
+POSITIONS_IN_ANSWER = Figure(
+    "closeness",
+    "positions",
+    N_("The same token, by position"),
+    N_(
+        "How often two models draw the same token after the same beginning, by its place in the "
+        "answer. The stroke is the best that any coupling could do: 1 less the total variation. "
+        "Intervals are clustered by prompt."
+    ),
+)
+KINDS = Figure(
+    "closeness",
+    "kinds",
+    N_("The same token, by kind"),
+    N_(
+        "How often two models draw the same token, by the kind of the token that the answer has "
+        "there. The stroke is the best that any coupling could do. Intervals are clustered by "
+        "prompt."
+    ),
+)
 QUANTILES = Figure(
     "risk",
     "quantiles",
@@ -326,6 +356,7 @@ FIGURES = (
     *(RANK_SETS, WIN_RATES, PAIRS, RANK_SET_SIZES, MODES, MODE_PAIRS, STYLE_EFFECTS),
     *(BIAS, EFFICIENCY, AGREEMENT, JUDGE_WIN_RATES),
     *(SAVINGS, VARIANCE, COVARIANCE, CURVES),
+    *(SURVIVAL, POSITIONS_IN_ANSWER, KINDS),
     *(QUANTILES, TAILS, FIRST_ORDER, SECOND_ORDER, MEAN_RISK),
     *(GATE_CLOSING, GATE_CANDIDATES, GATE_FLIPS),
     *(SIZE_AGAINST_INTERSECTION, SIZE_AGAINST_COVERAGE, BY_NUMBER_OF_VOTES),

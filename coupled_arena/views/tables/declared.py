@@ -13,6 +13,7 @@ from typing import Any
 from coupled_arena.views.tables import (
     agreement,
     audit,
+    closeness,
     coupling,
     experiments,
     first_divergence,
@@ -74,6 +75,13 @@ TABLES: Mapping[str, Mapping[str, Declared]] = {
         "prompts": Declared(coupling.PROMPTS, framed=False),
         "curves": Declared(coupling.CURVES, framed=False),
         "samplings": Declared(coupling.SWEEP, "pairs", framed=False),
+    },
+    "closeness": {
+        "closeness": Declared(closeness.CLOSENESS, ""),
+        "positions": Declared(closeness.PLACES, "by_position"),
+        "kinds": Declared(closeness.KINDS, "by_kind"),
+        "answers": Declared(closeness.ANSWERS),
+        "survival": Declared(closeness.GOING, "survival"),
     },
     "risk": {
         "models": Declared(risk.MODELS, "table"),

@@ -300,7 +300,7 @@ def task_prompts(task: Tasks, data: str | None) -> tuple[tuple[Prompt, ...], dic
         return read_prompts(Path(_needed(data, task))), {**_PAPER, "temperature": 1.0}
     from coupled_arena.tasks.task import Wording
 
-    marker = _marker(task, data, None, Wording(), unsafe=False)
+    marker = marker_of(task, data, wording=Wording())
     return marker.prompts, {**_PAPER, "max_new_tokens": marker.task.max_new_tokens}
 
 

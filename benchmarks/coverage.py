@@ -2,7 +2,7 @@
 
     python -m benchmarks.coverage [--repeats 1000] [--only WORD] [--options | --judges]
     python -m benchmarks.coverage --watch [--votes 2000] [--repeats 1000] [--only WORD]
-    python -m benchmarks.coverage --campaigns [--repeats 1000] [--only WORD]
+    python -m benchmarks.coverage --campaigns [--judges | --watch] [--repeats 1000] [--only WORD]
     python -m benchmarks.coverage --silent [--repeats 1000] [--only WORD]
 
 Each form takes `--ties loss`: a tie is a win for neither, as in the papers.
@@ -14,7 +14,9 @@ With --watch somebody looks after every 20 votes: how often are the rank-sets ri
 With --options: marginal rank-sets, by the model that is covered least.
 With --judges: several judges together, beside the best of them alone.
 With --campaigns: few people vote often, by tastes of their own. How often do rank-sets hold, for
-exactly these voters (as if nobody had a taste) and for people like these?
+exactly these voters (as if nobody had a taste) and for people like these? With --judges too: with
+two or three judges. With --watch too: voters come one after the other, and somebody looks after
+every 25 votes from the third voter on.
 With --silent: a judge says nothing on a share of one model's losses, or verdicts alone are on
 prompts that favour this model. How often do rank-sets hold, and how often are verdicts not used?
 """
@@ -44,6 +46,7 @@ from coupled_arena.stats.simulation.watching import WatchPlan, watch
 
 LEVEL = 0.95
 EVERY = 20  # votes from look to look
+EVERY_OF_CAMPAIGN = 25
 OPTIONS = {
     "default": (Cutoff.MAX_T, Scope.JOINT),
     "marginal": (Cutoff.MAX_T, Scope.MARGINAL),
@@ -71,13 +74,21 @@ def main() -> None:
         head("setting", "boards", "votes", "PPR, unchecked", "PPR", "verdicts not used", "variance")
         wanted = (one for one in silent_settings() if given.only in one[0])
         lines = (checked(*one, *how) for one in wanted)
+    elif given.campaigns and given.judges:
+        head("setting", "boards", "judges", "max-t", "size", "intervals", "width")
+        wanted = (one for one in judged_campaigns() if given.only in one[0])
+        lines = (judged(*one, *how) for one in wanted)
+    elif given.campaigns and given.watch:
+        head("setting", "boards", "looks", "any-time, at the last", "any-time, at all", "size")
+        wanted = (one for one in watched_campaigns() if given.only in one[0])
+        lines = (watched_campaign(*one, *how) for one in wanted)
     elif given.campaigns:
         columns = "these voters", "people like these", "PPR", "size", "interval", "PPR"
         head("setting", "boards", *columns, "width, these", "width, like these")
         wanted = (one for one in campaigns() if given.only in one[0])
         lines = (campaign(*one, *how) for one in wanted)
     elif given.judges:
-        head("setting", "judges", "max-t", "size", "intervals", "width")
+        head("setting", "boards", "judges", "max-t", "size", "intervals", "width")
         lines = (judged(*one, *how) for one in judged_settings() if given.only in one[0])
     elif given.options:
         head("setting", *(f"{name} {what}" for name in OPTIONS for what in ("covered", "size")))
@@ -157,6 +168,25 @@ def campaigns() -> Iterator[tuple[str, Campaign]]:
         yield name, Campaign(evenly(k, 0), 200, 3000, 0.5, uneven=True, judge_only=3000)
     name = "k=5, 10 voters x 100, taste 0.7, spread 1"
     yield name, Campaign(evenly(5, 1), 10, 1000, 0.7, judge_only=1000)
+
+
+def judged_campaigns() -> Iterator[tuple[str, Campaign]]:
+    """Yield campaigns with two and three judges, who repeat .5, .45 and .4 of votes."""
+    for k in (2, 3, 5):
+        for voters in (10, 30):
+            for more in ((0.45,), (0.45, 0.4)):
+                name = f"k={k}, {voters} voters x 100, 60 prompts, effect 1, taste 0.7"
+                shared = {"prompts": 60, "prompt_effect": 1.0, "judge_only": voters * 100}
+                yield name, Campaign(evenly(k, 0), voters, voters * 100, more_judges=more, **shared)  # type: ignore[arg-type]
+
+
+def watched_campaigns() -> Iterator[tuple[str, Campaign]]:
+    """Yield campaigns of equal models, on a prompt for each vote."""
+    for k in (2, 3, 5):
+        for voters, each in ((10, 100), (30, 100), (100, 30)):
+            for taste in (0.0, 0.3, 0.7):
+                name = f"k={k}, {voters} voters x {each}, taste {taste:g}"
+                yield name, Campaign(evenly(k, 0), voters, voters * each, taste)
 
 
 def silent_settings() -> Iterator[tuple[str, SimulatedTruth | Campaign]]:
@@ -260,16 +290,18 @@ def checked(name: str, truth: SimulatedTruth | Campaign, repeats: int, ties: Tie
     return row(name, f"{repeats:,}", *shares, f"{np.mean(unused):.3f}", f"{np.mean(variances):.2f}")
 
 
-def judged(name: str, truth: SimulatedTruth, repeats: int, ties: TieScore) -> str:
+def judged(name: str, truth: SimulatedTruth | Campaign, repeats: int, ties: TieScore) -> str:
     """Return how rank-sets and intervals of votes with all judges fare."""
-    plan = SimulationPlan(truth, repeats, cutoffs=(Cutoff.MAX_T,), ties=ties)
+    how = {"cutoffs": (Cutoff.MAX_T,), "draws": CAMPAIGN_DRAWS, "ties": ties}
+    plan = SimulationPlan(truth, repeats, **how)  # type: ignore[arg-type]
     result = simulate(plan, bar(name))
     sets = next(one for one in result.rank_sets if one.ranking is Ranking.PPR)
     found = next(one for one in result.intervals if one.ranking is Ranking.PPR)
     held = marked(sets.coverage, result.repeats), f"{sets.size:.3f}"
     width = f"{found.width:.4f}"
     judges = str(1 + len(truth.more_judges))
-    return row(name, judges, *held, marked(float(found.coverage.mean()), result.repeats), width)
+    inside = marked(float(found.coverage.mean()), result.repeats)
+    return row(name, f"{result.repeats:,}", judges, *held, inside, width)
 
 
 def plain_votes(name: str, truth: SimulatedTruth, given: argparse.Namespace) -> bool:
@@ -317,6 +349,16 @@ def watched(name: str, truth: SimulatedTruth, repeats: int, ties: TieScore) -> s
         after += f" ({always.votes:,.0f} votes)"
     shares = (once.coverage_at_last, once.coverage, always.coverage)
     return row(name, *(marked(share, result.repeats) for share in shares), after)
+
+
+def watched_campaign(name: str, truth: Campaign, repeats: int, ties: TieScore) -> str:
+    """Return how any-time rank-sets fare where one voter comes after the other."""
+    plan = SimulationPlan(truth, repeats, cutoffs=(Cutoff.ANY_TIME,), ties=ties)
+    result = watch(WatchPlan(plan, EVERY_OF_CAMPAIGN), bar(name))
+    found = next(one for one in result.cutoffs if one.ranking is Ranking.HUMAN)
+    looks = truth.votes // EVERY_OF_CAMPAIGN - 2 * truth.votes // truth.voters // EVERY_OF_CAMPAIGN
+    cells = (marked(share, result.repeats) for share in (found.coverage_at_last, found.coverage))
+    return row(name, f"{result.repeats:,}", str(looks), *cells, f"{found.size:.2f}")
 
 
 def bar(name: str):

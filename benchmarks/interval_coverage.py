@@ -19,13 +19,14 @@ from tqdm import tqdm
 
 from coupled_arena.analysis.audit.grades import graded_estimates
 from coupled_arena.analysis.audit.result import audit
-from coupled_arena.stats.counts import FloatArray, IntArray, PairCounts
+from coupled_arena.stats.counts import FloatArray, PairCounts
 from coupled_arena.stats.coupling.modes import compare_modes
 from coupled_arena.stats.coupling.score_tables import ScoreTable, compare_scores
 from coupled_arena.stats.judges.judge_probabilities import probability_means
 from coupled_arena.stats.judges.powered_means import difference
 from coupled_arena.stats.judges.quality import calibration, self_preference
 from coupled_arena.stats.judges.samples import GradedAnswers
+from coupled_arena.stats.judges.voters import CastRows
 from coupled_arena.stats.simulation.rank_set_runs import binomial_error
 from coupled_arena.store.queries.comparisons import Selection
 
@@ -246,18 +247,19 @@ def preference(rng: np.random.Generator, prompts: int) -> Interval:
     n = rng.integers(1, 5, prompts)
     good = rng.beta(2, 2, prompts)
     people, judge = rng.binomial(n, good), rng.binomial(n, 0.1 + 0.8 * good)
-    found = self_preference(("a",), n, judge, people, 0.05)
+    rows = CastRows(np.arange(prompts), n)
+    found = self_preference(("a",), rows, judge / n, people / n, 0.05)
     assert found is not None
     return found.low, found.high, 0.1 + 0.8 * 0.5 - 0.5
 
 
-def likelihoods(rng: np.random.Generator, prompts: int) -> tuple[FloatArray, FloatArray, IntArray]:
+def likelihoods(rng: np.random.Generator, prompts: int) -> tuple[FloatArray, FloatArray, CastRows]:
     """Draw probabilities of a judge who is too sure, and what people said."""
     true = rng.dirichlet([1.5, 1.5, 0.7], prompts).repeat(2, axis=0)
     told = true**1.6
     told /= told.sum(axis=1, keepdims=True)
     place = (rng.random((2 * prompts, 1)) > true.cumsum(axis=1)[:, :2]).sum(axis=1)
-    return told, np.eye(3)[place], np.arange(prompts).repeat(2)
+    return told, np.eye(3)[place], CastRows.each(np.arange(prompts).repeat(2))
 
 
 @cache

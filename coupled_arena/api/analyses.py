@@ -86,6 +86,7 @@ def audit(
         Sequence[str] | None,
         Doc("The judge's own models, for its self-preference; by default those with its name."),
     ] = None,
+    voters: Annotated[options.Voters, Field(N_("The audit speaks for"))] = "like",
 ) -> Result[Audit]:
     """Report the value of a judge's verdicts beside people's votes, model by model.
 
@@ -121,7 +122,8 @@ def audit(
     if is_frame(store) or are_files(store):
         of_store = {"mode": mode, "language": language, "ties": ties, "majority": majority}
         of_store |= {"truth": truth, "metric": metric, "key_from": key_from, **judge_options}
-        refuse(audit, of_store | {"own": own, "control": control}, "with a table")
+        of_store |= {"own": own, "control": control, "voters": voters}
+        refuse(audit, of_store, "with a table")
         name = called(paths_of(store)) if are_files(store) else "the table"
         grades = _grades(store, metrics)
         estimates = table_estimates(grades, name, judge, models, category)
@@ -130,8 +132,8 @@ def audit(
     else:
         against = Truth(truth)
         names = tuple(own) if own is not None else None
-        counted, held = Ties(ties), Control(control)
-        choice = AuditChoice(counted, against, metric, key_from, majority, names, held)
+        counted, held = Ties(ties), (Control(control), Voters(voters))
+        choice = AuditChoice(counted, against, metric, key_from, majority, names, *held)
         with check_store(store).reading() as opened:
             wanted = selection_of(opened, mode, None, models, category, language, **judge_options)
             wanted = replace(wanted, judge=judge)

@@ -89,7 +89,7 @@ Voters = Annotated[
     choices.Voters | str,
     Field(N_("The board speaks for")),
     Doc(
-        "Win rates and rank-sets hold for people like these voters, or for exactly these. "
+        "Rank-sets and intervals hold for people like these voters, or for exactly these. "
         "People like these have tastes of their own."
     ),
 ]

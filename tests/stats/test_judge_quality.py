@@ -7,9 +7,16 @@ import pytest
 from scipy import stats
 
 from coupled_arena.stats.judges.quality import BINS, calibration, self_preference
+from coupled_arena.stats.judges.voters import CastRows
 from coupled_arena.stats.simulation.rank_set_runs import binomial_error
 
 NAMES = ("own",)
+
+
+def preference(n, judge, people, alpha=0.05):
+    """Return the self-preference by counts of prompts."""
+    rows = CastRows(np.arange(len(n)), n)
+    return self_preference(NAMES, rows, judge / n, people / n, alpha)
 
 
 def test_self_preference_is_what_rows_say():
@@ -20,7 +27,7 @@ def test_self_preference_is_what_rows_say():
         np.array([sum(value(row) for row in rows if row[0] == p) for p in prompts])
         for value in (lambda row: 1, lambda row: row[1], lambda row: row[2])
     )
-    found = self_preference(NAMES, n, judge, people, 0.1)
+    found = preference(n, judge, people, 0.1)
     leads = [row[1] - row[2] for row in rows]
     mean = sum(leads) / 300
     spread = 0.0
@@ -36,7 +43,7 @@ def test_self_preference_is_what_rows_say():
 def test_one_comparison_a_prompt_is_the_t_interval_of_a_mean():
     rng = np.random.default_rng(2)
     judge, people = rng.integers(0, 2, (2, 50))
-    found = self_preference(NAMES, np.ones(50, int), judge, people, 0.05)
+    found = preference(np.ones(50, int), judge, people)
     lead = judge - people
     expected = stats.t.interval(0.95, 49, lead.mean(), stats.sem(lead))
     assert (found.low, found.high) == pytest.approx(expected, abs=1e-12)
@@ -44,11 +51,11 @@ def test_one_comparison_a_prompt_is_the_t_interval_of_a_mean():
 
 def test_little_says_little():
     nothing = np.zeros(0, dtype=np.int64)
-    assert self_preference(NAMES, nothing, nothing, nothing, 0.05) is None
-    one = self_preference(NAMES, np.array([3]), np.array([2]), np.array([1]), 0.05)
+    assert preference(nothing, nothing, nothing) is None
+    one = preference(np.array([3]), np.array([2]), np.array([1]))
     assert one.difference == pytest.approx(1 / 3)
     assert np.isnan([one.low, one.high]).all()
-    assert calibration(np.zeros((0, 3)), np.zeros((0, 3)), nothing) is None
+    assert calibration(np.zeros((0, 3)), np.zeros((0, 3)), CastRows.each(nothing)) is None
 
 
 def test_intervals_of_self_preference_keep_their_promise():
@@ -58,7 +65,7 @@ def test_intervals_of_self_preference_keep_their_promise():
         n = rng.integers(1, 7, 60)
         lean = rng.uniform(0.1, 0.8, 60)
         judge, people = rng.binomial(n, lean + 0.08), rng.binomial(n, lean)
-        found = self_preference(NAMES, n, judge, people, 0.05)
+        found = preference(n, judge, people)
         held += found.low <= 0.08 <= found.high
     assert held / runs == pytest.approx(0.95, abs=3 * binomial_error(0.95, runs))
 
@@ -69,12 +76,12 @@ def drawn(rng, n, sharper=1.0):
     true = likely**sharper
     true /= true.sum(1, keepdims=True)
     said = np.eye(3)[[rng.choice(3, p=p) for p in true]]
-    return likely, said, rng.integers(0, max(n // 3, 1), n)
+    return likely, said, CastRows.each(rng.integers(0, max(n // 3, 1), n))
 
 
 def test_calibration_is_what_rows_say():
-    likely, said, prompts = drawn(np.random.default_rng(4), 500, 2.0)
-    found = calibration(likely, said, prompts)
+    likely, said, rows = drawn(np.random.default_rng(4), 500, 2.0)
+    found = calibration(likely, said, rows)
     brier = sum(
         sum((p - s) ** 2 for p, s in zip(row, one, strict=True))
         for row, one in zip(likely, said, strict=True)
@@ -97,17 +104,19 @@ def test_calibration_is_what_rows_say():
 
 def test_one_comparison_a_prompt_gives_the_t_interval_of_its_score():
     likely, said, _ = drawn(np.random.default_rng(9), 30)
-    found = calibration(likely, said, np.arange(30))
+    found = calibration(likely, said, CastRows.each(np.arange(30)))
     scores = ((likely - said) ** 2).sum(axis=1)
     expected = stats.t.interval(0.95, 29, scores.mean(), stats.sem(scores))
     assert found.brier_interval(0.05) == pytest.approx(expected, abs=1e-12)
-    assert np.isnan(calibration(likely[:1], said[:1], np.zeros(1, int)).brier_interval(0.05)).all()
+    assert np.isnan(
+        calibration(likely[:1], said[:1], CastRows.each(np.zeros(1, int))).brier_interval(0.05)
+    ).all()
 
 
 def test_equal_predictions_share_a_bin():
     likely = np.tile([0.6, 0.3, 0.1], (40, 1))
     said = np.eye(3)[[0, 1] * 20]
-    found = calibration(likely, said, np.arange(40))
+    found = calibration(likely, said, CastRows.each(np.arange(40)))
     assert [(b.predicted, b.observed, b.n) for b in found.bins] == [
         (pytest.approx(0.3), 0.5, 40),
         (pytest.approx(0.6), 0.5, 40),
@@ -129,7 +138,7 @@ def test_intervals_of_brier_scores_keep_their_promise():
     for _ in range(runs):
         likely = rng.dirichlet(alpha, 200)
         pick = (rng.random((200, 1)) > likely.cumsum(1)[:, :2]).sum(1)
-        found = calibration(likely, np.eye(3)[pick], np.arange(200))
+        found = calibration(likely, np.eye(3)[pick], CastRows.each(np.arange(200)))
         low, high = found.brier_interval(0.05)
         held += low <= 1 - squares <= high
     assert held / runs == pytest.approx(0.95, abs=3 * binomial_error(0.95, runs))
@@ -137,8 +146,8 @@ def test_intervals_of_brier_scores_keep_their_promise():
 
 def test_what_bins_move_by_is_what_resampled_prompts_say():
     """A plain bootstrap of 1,000 prompts: its .95 quantile is the law's, give or take chance."""
-    likely, said, prompts = drawn(np.random.default_rng(10), 3_000)
-    found = calibration(likely, said, prompts)
+    likely, said, rows = drawn(np.random.default_rng(10), 3_000)
+    found = calibration(likely, said, rows)
     predicted, happened = likely[:, :2].ravel(), said[:, :2].ravel()
     edges = np.quantile(predicted, np.arange(1, BINS) / BINS, method="lower")
     place = np.searchsorted(edges, predicted, side="right")
@@ -146,7 +155,7 @@ def test_what_bins_move_by_is_what_resampled_prompts_say():
     apart = np.bincount(place, predicted - happened, BINS) / len(predicted)
     for _ in range(resamples):
         times = np.bincount(rng.integers(0, 1_000, 1_000), minlength=1_000)
-        each = np.repeat(times[prompts], 2)
+        each = np.repeat(times[rows.prompt], 2)
         again = np.bincount(place, each * (predicted - happened), BINS) / each.sum()
         below += np.abs(again - apart).sum() <= np.quantile(found.moves, 0.95)
     assert below / resamples == pytest.approx(0.95, abs=3 * binomial_error(0.95, resamples))
@@ -171,4 +180,4 @@ def independent(seed, n, sharper):
     likely = rng.dirichlet([1, 1, 0.5], n)
     true = likely**sharper
     pick = (rng.random((n, 1)) > (true / true.sum(1, keepdims=True)).cumsum(1)[:, :2]).sum(1)
-    return likely, np.eye(3)[pick], np.arange(n)
+    return likely, np.eye(3)[pick], CastRows.each(np.arange(n))

@@ -13,7 +13,7 @@ from coupled_arena.analysis.audit.grades import (
 )
 from coupled_arena.analysis.audit.verdicts import AuditEstimates, read_audit_estimates
 from coupled_arena.analysis.style.judge import read_judge_style
-from coupled_arena.core.choices import Control, Ties, Truth
+from coupled_arena.core.choices import Control, Ties, Truth, Voters
 from coupled_arena.core.errors import ArenaError, StoreError
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import comparisons
@@ -39,6 +39,8 @@ class AuditChoice:
         The models that the judge is itself; None: those of its name. Of votes alone.
     control : Control
         What of the replies' style to hold fixed besides. Of single votes alone.
+    voters : Voters
+        Whom intervals are for. The majority of voters has no taste that could be told.
     """
 
     ties: Ties = Ties.LOSS
@@ -48,6 +50,7 @@ class AuditChoice:
     majority: bool = False
     own: tuple[str, ...] | None = None
     control: Control = Control.NONE
+    voters: Voters = Voters.LIKE
 
     @property
     def graded(self) -> bool:
@@ -83,9 +86,14 @@ def read_chosen(
         raise ArenaError(
             "control is about single votes: leave it out with grades and the majority of voters."
         )
-    if choice.graded and (choice.ties is Ties.DROP or choice.majority):
-        option = "ties" if choice.ties is Ties.DROP else "majority"
-        raise ArenaError(f"{option} is about votes: leave it out where single answers are graded.")
+    about_votes = {
+        "ties": choice.ties is Ties.DROP,
+        "majority": choice.majority,
+        "voters": choice.voters is Voters.THESE,
+    }
+    given = next((option for option, used in about_votes.items() if used), None)
+    if choice.graded and given is not None:
+        raise ArenaError(f"{given} is about votes: leave it out where single answers are graded.")
     if choice.key_from is not None:
         if selection.judge is not None:
             raise ArenaError("Either a judge graded or a model's answers are the key: name one.")
@@ -95,12 +103,16 @@ def read_chosen(
         return read_benchmark_estimates(store, replace(selection, judge=judge), choice.metric)
     selection = replace(selection, judge=selection.judge or only_judge(store))
     if not choice.majority:
-        estimates = read_audit_estimates(store, selection, choice.ties, choice.own)
+        of_votes = choice.ties, choice.own, choice.voters
+        estimates = read_audit_estimates(store, selection, *of_votes)
         if choice.control is Control.NONE:
             return estimates
-        return replace(estimates, style=read_judge_style(store, selection, choice.control))
+        style = read_judge_style(store, selection, choice.control, choice.voters)
+        return replace(estimates, style=style)
     with majority_store(store, selection) as (merged, of_majority):
-        return read_audit_estimates(merged, of_majority, choice.ties, choice.own)
+        # A majority has votes of many people, and not who else there might have been.
+        fixed = choice.ties, choice.own, Voters.THESE
+        return replace(read_audit_estimates(merged, of_majority, *fixed), majority=True)
 
 
 # What most of several voters say of the same two answers, as the truth.

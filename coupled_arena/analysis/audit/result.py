@@ -12,7 +12,7 @@ import numpy as np
 
 from coupled_arena.analysis.audit.verdicts import AuditEstimates, read_audit_estimates
 from coupled_arena.analysis.style.judge import JudgeStyle, judge_style
-from coupled_arena.core.choices import Ties, TieScore, Truth
+from coupled_arena.core.choices import Ties, TieScore, Truth, Voters
 from coupled_arena.stats.counts import OUTCOMES
 from coupled_arena.stats.intervals import critical_value
 from coupled_arena.stats.judges.judge_probabilities import ProbabilityMean, probability_means
@@ -172,9 +172,10 @@ def read_audit(
     ties: Ties = Ties.LOSS,
     alpha: float = 0.05,
     own: Sequence[str] | None = None,
+    voters: Voters = Voters.LIKE,
 ) -> Audit:
     """Audit a judge on the votes as they are now; see `audit` and `read_audit_estimates`."""
-    return audit(read_audit_estimates(store, selection, ties, own), alpha)
+    return audit(read_audit_estimates(store, selection, ties, own, voters), alpha)
 
 
 def audit(estimates: AuditEstimates, alpha: float = 0.05) -> Audit:
@@ -221,11 +222,14 @@ def _by_probability(
 
 def _models(estimates: AuditEstimates, alpha: float) -> list[ModelAudit]:
     table, means = estimates.table, estimates.means
-    critical = critical_value(alpha, means.degrees)
     b_low, b_high = means.human_interval(alpha)
     powered_low, powered_high = means.powered_interval(alpha)
+    known = means.degrees if estimates.bias_degrees is None else estimates.bias_degrees
+    critical = critical_value(alpha, known)
     bias_low, bias_high = table.bias_interval(critical, estimates.bias_variance)
-    tau_low, tau_high = table.tau_max_interval(alpha, estimates.rho_variance, means.clusters)
+    tau_low, tau_high = table.tau_max_interval(
+        alpha, estimates.rho_variance, means.clusters, estimates.rho_degrees
+    )
     least, most = table.rho_squared_bounds
     columns = {
         **{name: getattr(table, name) for name in _OF_TABLE},

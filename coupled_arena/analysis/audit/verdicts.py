@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from coupled_arena.analysis.leaderboard.clusters import judged_counts, stacked
 from coupled_arena.analysis.live import Kept
 from coupled_arena.analysis.style.judge import JudgeStyleEstimates, read_judge_style
-from coupled_arena.core.choices import Control, JudgeScore, Ties, Truth
+from coupled_arena.core.choices import Control, JudgeScore, Ties, Truth, Voters
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.records import Mode
 from coupled_arena.core.sql import Cursor
@@ -24,9 +25,19 @@ from coupled_arena.stats.judges.quality import (
     self_preference,
 )
 from coupled_arena.stats.judges.samples import Compared, GradedAnswers, ModelCounts, OwnInfluence
+from coupled_arena.stats.judges.voters import (
+    Ballots,
+    CastRows,
+    Tasted,
+    cells_of_models,
+    for_people,
+    shares_of,
+)
+from coupled_arena.stats.ranking.voters import Shares
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import clusters, comparisons, judge_quality
 from coupled_arena.store.queries.benchmark_scores import reworded
+from coupled_arena.store.queries.clusters import blocks, number_voters
 from coupled_arena.store.queries.comparisons import Counts, Selection
 from coupled_arena.store.queries.judge_quality import JudgeUse, Lengths, Orders, judge_use
 
@@ -38,16 +49,39 @@ _TIES = (
 
 @dataclass(frozen=True, eq=False)
 class OwnCounts:
-    """How often models are preferred to others: by prompt, shape (prompts,) each."""
+    """How often models are preferred to others: by rows of comparisons that are alike."""
 
     models: tuple[str, ...]
-    comparisons: IntArray
+    rows: CastRows
     judge: IntArray
     people: IntArray
 
     def preference(self, alpha: float) -> SelfPreference | None:
         """Return how much more often the judge prefers these models than people do."""
-        return self_preference(self.models, self.comparisons, self.judge, self.people, alpha)
+        return self_preference(self.models, self.rows, self.judge, self.people, alpha)
+
+
+@dataclass(frozen=True, eq=False)
+class Voted:
+    """Who voted beside verdicts, where it matters.
+
+    Attributes
+    ----------
+    people, votes : int
+        Votes of nobody known are one person's each.
+    worth : float or None
+        As many votes, each by a person of its own, tell as much of how often people prefer models.
+        None where intervals do not depend on who voted: one person did, or each vote is another's.
+    """
+
+    people: int
+    votes: int
+    worth: float | None
+
+    @property
+    def alone(self) -> bool:
+        """Whether one person cast all votes: then nothing is known of other people."""
+        return self.people < 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +107,14 @@ class AuditEstimates:
         The 2x2 tables, with ties as losses and dropped.
     bias_variance, rho_variance : ndarray of float64, shape (k,)
         Of the judge's bias and of artanh ρ.
+    bias_degrees, rho_degrees : ndarray of float64, shape (k,), or None
+        Degrees of freedom of these variances; None where they are many.
+    voters : Voters
+        Whom all intervals are for.
+    voted : Voted or None
+        Who voted; None where a benchmark is the truth, or nobody asked.
+    majority : bool
+        Whether the majority of several voters counts as one vote.
     silent : tuple of str
         Models with votes that the judge has said nothing of.
     orders, lengths, style, use
@@ -116,6 +158,11 @@ class AuditEstimates:
     reworded: int = 0
     only: Mode | None = None
     style: JudgeStyleEstimates | None = None
+    bias_degrees: FloatArray | None = None
+    rho_degrees: FloatArray | None = None
+    voters: Voters = Voters.LIKE
+    voted: Voted | None = None
+    majority: bool = False
 
     @property
     def truth(self) -> Truth:
@@ -134,7 +181,11 @@ class AuditEstimates:
 
 
 def read_audit_estimates(
-    store: Store, selection: Selection, ties: Ties = Ties.LOSS, own: Sequence[str] | None = None
+    store: Store,
+    selection: Selection,
+    ties: Ties = Ties.LOSS,
+    own: Sequence[str] | None = None,
+    voters: Voters = Voters.LIKE,
 ) -> AuditEstimates:
     """Count votes and verdicts as they are now.
 
@@ -142,6 +193,8 @@ def read_audit_estimates(
     ----------
     own : sequence of str, optional
         The models that the judge is itself; by default those of its name.
+    voters : Voters
+        Whom intervals are for.
 
     Raises
     ------
@@ -163,11 +216,13 @@ def read_audit_estimates(
         tables = {kind: Agreement.of(ModelCounts.of(judged), kind) for kind in Ties}
         means = PoweredMeans.of(judged_counts(scored.of(judged.models)), ties)
         found = influences(tables[ties], ties)
-        means, variances = _with_errors(cursor, selection, judged, means, found)
+        people = number_voters(cursor) if voters is Voters.LIKE else 0
+        errors = _with_errors(cursor, selection, judged, means, found, people=people)
         orders = judge_quality.orders(cursor, selection)
         lengths = judge_quality.lengths(cursor, selection)
-        use, itself = judge_use(cursor, selection), _own(cursor, selection, own)
-        likely = calibration(*judge_quality.probabilities(cursor, selection))
+        use, itself = judge_use(cursor, selection), _own(cursor, selection, own, voters=people > 0)
+        *said, cast = judge_quality.probabilities(cursor, selection, voters=people > 0)
+        likely = calibration(*said, _rows(cast))
         several = reworded(cursor, selection, compared=True)
         cursor.execute("commit")
     return AuditEstimates(
@@ -179,9 +234,13 @@ def read_audit_estimates(
         outcomes=judged.labelled.sum((0, 1)),
         alone=int(judged.unlabelled.sum()),
         tables=tables,
-        means=means,
-        bias_variance=variances[0],
-        rho_variance=variances[1],
+        means=errors.means,
+        bias_variance=errors.variances[0],
+        rho_variance=errors.variances[1],
+        bias_degrees=errors.degrees and errors.degrees[0],
+        rho_degrees=errors.degrees and errors.degrees[1],
+        voters=voters,
+        voted=errors.voted,
         silent=silent,
         orders=orders,
         lengths=lengths,
@@ -194,36 +253,119 @@ def read_audit_estimates(
     )
 
 
+@dataclass(frozen=True, eq=False)
+class _Errors:
+    """Means that know which comparisons depend on each other, and the rest of an audit likewise.
+
+    `variances` and `degrees` are of the bias, and of artanh ρ; degrees None where there are many.
+    """
+
+    means: PoweredMeans
+    variances: tuple[FloatArray, FloatArray]
+    degrees: tuple[FloatArray, FloatArray] | None
+    voted: Voted | None
+
+
 def _with_errors(
     cursor: Cursor,
     selection: Selection,
     judged: JudgedCounts,
     means: PoweredMeans,
     bias_and_rho: Sequence[OwnInfluence],
-) -> tuple[PoweredMeans, list[FloatArray]]:
-    """Return means, and the variances of bias and ρ, by prompts where these are shared."""
-    if judged.models and clusters.clusters_overlap(cursor):
-        return _on_prompts(cursor, selection, means, bias_and_rho)
-    return means, [np.diag(Compared(judged).gram(each, each)) for each in bias_and_rho]
+    *,
+    people: int,
+) -> _Errors:
+    """Return what is known where comparisons on one prompt, or by one voter, share something."""
+    plain = np.diag(np.concatenate([np.diag(Compared(judged).gram(x, x)) for x in bias_and_rho]))
+    prompts = bool(judged.models) and clusters.clusters_overlap(cursor)
+    people = people if judged.models else 0
+    if not prompts and not people:
+        return _errors(means, plain, None, None)
+    ties, by_verdict = means.ties, replace(selection, judge_score=JudgeScore.VERDICT)
+    summed = [
+        _summed(cursor, of, means.models, influences, ties, prompts=prompts, people=people)
+        for of, influences in (
+            (selection, [means.human_influence, means.judge_influence]),
+            (by_verdict, bias_and_rho),
+        )
+    ]
+    powered, own = summed
+    these, variance = means, plain
+    if prompts:
+        these = means.clustered(powered.gram.sum, powered.gram.clusters)
+        variance = own.gram.sum * these.inflation
+    if not people:
+        return _errors(these, variance, None, None)
+    cell = np.tile(np.arange(len(means.models)), 2)
+    tasted = for_people(own.ballots, own.adds, cell, plain, variance, own.prompts)
+    made = these.of_people(powered.ballots, powered.adds, powered.prompts)
+    voted = Voted(powered.ballots.voters, int(judged.votes.counts.sum()), made.votes_worth)
+    return _errors(made, variance, tasted, voted)
 
 
-def _on_prompts(
+def _errors(
+    means: PoweredMeans, variance: FloatArray, tasted: Tasted | None, voted: Voted | None
+) -> _Errors:
+    k = len(means.models)
+    degrees = means.degrees_of(np.eye(k, 2 * k))
+    halves = None if degrees is None else (degrees, degrees)
+    if tasted is not None:
+        variance = tasted.covariance
+        every = np.array([tasted.degrees(row, means.degrees) for row in np.eye(2 * k)])
+        halves = every[:k], every[k:]
+    own = np.diag(variance)
+    return _Errors(means, (own[:k], own[k:]), halves, voted)
+
+
+@dataclass(frozen=True, eq=False)
+class _Summed:
+    """What comparisons add up to by prompt, and by voter where people voted.
+
+    `adds` is what a vote of a kind adds to each number, `prompts` how votes are spread over them.
+    """
+
+    gram: clusters.Gram
+    ballots: Ballots
+    adds: csr_array
+    prompts: Shares | None
+
+
+def _summed(
     cursor: Cursor,
     selection: Selection,
-    means: PoweredMeans,
-    bias_and_rho: Sequence[OwnInfluence],
-) -> tuple[PoweredMeans, list[FloatArray]]:
-    """Return means and variances where comparisons on one prompt depend on each other."""
-    twice, by_verdict = means.models * 2, replace(selection, judge_score=JudgeScore.VERDICT)
-    powered = stacked([means.human_influence.of_pairs, means.judge_influence.of_pairs])
-    gram = clusters.cluster_gram(cursor, selection, twice, powered)
-    means = means.clustered(gram.sum, gram.clusters)
-    cells = stacked([each.of_pairs for each in bias_and_rho])
-    squares = np.diag(clusters.cluster_gram(cursor, by_verdict, twice, cells).sum)
-    return means, np.split(squares * means.inflation, 2)
+    models: tuple[str, ...],
+    influences: Sequence[OwnInfluence],
+    ties: Ties,
+    *,
+    prompts: bool,
+    people: int,
+) -> _Summed:
+    of_pairs = [each.of_pairs for each in influences]
+    cells, k = stacked(of_pairs), len(models)
+    gram, counted = clusters.Gram(cells, 2 * k), clusters.VoterCounts(cells, people)
+    counts_in = cells_of_models(k, of_pairs[0].labelled.shape[3], ties)
+    total, on_prompts = np.zeros(len(counted.kinds)), list[csr_array]()
+    for block in blocks(cursor, selection, models, cells, voters=people > 0):
+        found = block.by_prompt
+        if prompts:
+            gram.add(found)
+        if people:
+            counted.add(block)
+            voted = csr_array(found[:, counted.kinds])
+            total += np.asarray(voted.sum(axis=0), dtype=np.float64).ravel()
+            on_prompts.append(voted)
+    ballots = Ballots(counted.by_voter, counted.repeated, counts_in, total)
+    spread: Shares | None = None
+    for voted in on_prompts if prompts else []:
+        more = shares_of(voted, counts_in, ballots.size)
+        spread = more if spread is None else spread + more
+    adds = csr_array(cells.by_model(2 * k)[counted.kinds])
+    return _Summed(gram, ballots, adds, spread)
 
 
-def _own(cursor: Cursor, selection: Selection, named: Sequence[str] | None) -> OwnCounts | None:
+def _own(
+    cursor: Cursor, selection: Selection, named: Sequence[str] | None, *, voters: bool
+) -> OwnCounts | None:
     models = judge_quality.own_models(cursor, selection) if named is None else tuple(named)
     known = comparisons.model_numbers(cursor, replace(selection, models=None))
     if unknown := [model for model in models if model not in known]:
@@ -231,7 +373,12 @@ def _own(cursor: Cursor, selection: Selection, named: Sequence[str] | None) -> O
     models = tuple(m for m in models if selection.models is None or m in selection.models)
     if not models:
         return None
-    return OwnCounts(models, *judge_quality.own_preference(cursor, selection, models))
+    cast, judge, people = judge_quality.own_preference(cursor, selection, models, voters=voters)
+    return OwnCounts(models, _rows(cast), judge, people)
+
+
+def _rows(cast: judge_quality.Cast) -> CastRows:
+    return CastRows(cast.prompt, cast.times, cast.voter)
 
 
 def _models_with_verdicts(counts: Counts) -> tuple[PairCounts, JudgedCounts, tuple[str, ...]]:
@@ -276,22 +423,27 @@ class LiveAudits:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._kept: Kept[tuple[Selection, Ties], AuditEstimates] = Kept(store)
-        self._styled: Kept[tuple[Selection, Ties, Control], AuditEstimates] = Kept(store)
+        self._kept: Kept[tuple[Selection, Ties, Voters], AuditEstimates] = Kept(store)
+        self._styled: Kept[tuple[Selection, Ties, Voters, Control], AuditEstimates] = Kept(store)
 
     def get(
-        self, selection: Selection, ties: Ties, control: Control = Control.NONE
+        self,
+        selection: Selection,
+        ties: Ties,
+        control: Control = Control.NONE,
+        voters: Voters = Voters.LIKE,
     ) -> AuditEstimates:
         """Return what `read_audit_estimates` does; the same object until the store changes.
 
         With `control` also what `read_judge_style` says with that held fixed.
         """
         plain = self._kept.get(
-            (selection, ties), lambda: read_audit_estimates(self._store, selection, ties)
+            (selection, ties, voters),
+            lambda: read_audit_estimates(self._store, selection, ties, voters=voters),
         )
         if control is Control.NONE:
             return plain
         return self._styled.get(
-            (selection, ties, control),
-            lambda: replace(plain, style=read_judge_style(self._store, selection, control)),
+            (selection, ties, voters, control),
+            lambda: replace(plain, style=read_judge_style(self._store, selection, control, voters)),
         )

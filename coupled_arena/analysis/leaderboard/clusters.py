@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -20,6 +19,7 @@ from coupled_arena.core.verdicts import ABSTAINED_CODE
 from coupled_arena.stats.counts import OUTCOMES, FloatArray, IntArray, JudgedCounts, PairCounts
 from coupled_arena.stats.coupling.modes import ModeComparison, compare_modes
 from coupled_arena.stats.influence import Influence, PairProducts
+from coupled_arena.stats.judges.voters import side_by_side
 from coupled_arena.stats.ranking.estimates import Estimate
 from coupled_arena.stats.ranking.sides import Sides, SideSums
 from coupled_arena.stats.ranking.voter_tastes import Kinds, Shares, VoterTable, of_people
@@ -363,18 +363,4 @@ def _cells_of(influence: Influence) -> InfluenceCells:
 
 def stacked(influences: Sequence[Influence]) -> InfluenceCells:
     """Return rows for several numbers of each model: those of the second follow all the first."""
-    k = len(influences[0].labelled)
-    rows = [_cells_of(each) for each in influences]
-
-    def column(name: str) -> Any:
-        return np.concatenate([getattr(each, name) for each in rows])
-
-    shift = np.repeat(np.arange(len(rows)) * k, [len(each.first) for each in rows])
-    return InfluenceCells(
-        model_a=column("model_a") + shift,
-        model_b=column("model_b") + shift,
-        first=column("first"),
-        second=column("second"),
-        human=column("human"),
-        verdict=column("verdict"),
-    )
+    return replace(_cells_of(influences[0]), on_all=side_by_side(influences))

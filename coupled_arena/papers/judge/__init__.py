@@ -10,7 +10,7 @@ from coupled_arena.analysis.audit.chosen import majority_store
 from coupled_arena.analysis.audit.result import Audit, audit
 from coupled_arena.analysis.audit.verdicts import read_audit_estimates
 from coupled_arena.analysis.rewordings import pooled_words
-from coupled_arena.core.choices import Ties
+from coupled_arena.core.choices import Ties, Voters
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.papers.item import Item, KnownNames, Made, Needs, Paper, same
 from coupled_arena.papers.judge.answers import (
@@ -181,7 +181,11 @@ def votes_worth(source: PaperSource) -> Made:
     for place in source.track(range(len(judges))):
         wanted = Selection(judge=judges[place], models=chosen.models, category=chosen.category)
         with majority_store(source.store, wanted) as (merged, selection):
-            audits.append(audit(read_audit_estimates(merged, selection, Ties.DROP), alpha))
+            audits.append(
+                audit(
+                    read_audit_estimates(merged, selection, Ties.DROP, voters=Voters.THESE), alpha
+                )
+            )
     stated = len(judges) == 1 and same(judges[0], *_GPT_4)
     stated = stated and bool(_MT_BENCH.all_of(row.model for row in audits[0].models))
     made = _worth(audits, "Worth of one vote, at most", what="vote", stated=stated)

@@ -175,7 +175,11 @@ class Agreement:
         return paired_difference(judge, human, n, critical)
 
     def tau_max_interval(
-        self, alpha: float, variance: FloatArray, clusters: int | None = None
+        self,
+        alpha: float,
+        variance: FloatArray,
+        clusters: int | None = None,
+        degrees: FloatArray | None = None,
     ) -> tuple[FloatArray, FloatArray]:
         """Return an interval of τ_max, shape (k,) each; NaN where ρ is perfect or τ_max unknown.
 
@@ -191,8 +195,11 @@ class Agreement:
             Of artanh ρ: from `rho_influence`.
         clusters : int, optional
             Parts of which all comparisons depend on each other; by default there are none.
+        degrees : ndarray of float64, shape (k,), optional
+            Degrees of freedom of the variance; by default one less than clusters.
         """
-        degrees = None if clusters is None else clusters - 1
+        if degrees is None and clusters is not None:
+            degrees = np.full(len(self.n), float(clusters - 1))
         low, high = squared_interval(self.rho, variance, critical_value(alpha, degrees))
         cells = np.stack([self.both, self.human_alone, self.judge_alone, self.neither])
         alone = (self.n - 1).astype(np.float64)

@@ -24,6 +24,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from coupled_arena.core.choices import Ties
 from coupled_arena.stats.counts import FloatArray, IntArray, JudgedCounts, whole_counts
@@ -41,6 +42,8 @@ from coupled_arena.stats.judges.samples import (
     kept_verdicts,
     ratio,
 )
+from coupled_arena.stats.judges.voters import Ballots, Tasted, for_people
+from coupled_arena.stats.ranking.voters import Shares
 
 FEWEST_VERDICTS = 2
 """Verdicts alone that a model needs before its judge counts: one has no variance."""
@@ -81,6 +84,8 @@ class PoweredMeans:
         `FEW` times. Of few comparisons the rare kinds may be missing, and with them what varies.
     clusters : int or None
         As in `coupled_arena.stats.ranking.estimates.Estimate`.
+    tasted : Tasted or None
+        What is known of people like the voters, where the covariance is for these.
     """
 
     models: tuple[str, ...]
@@ -101,6 +106,7 @@ class PoweredMeans:
     covariance: FloatArray
     corners: FloatArray
     clusters: int | None = None
+    tasted: Tasted | None = None
 
     @classmethod
     def of(cls, counts: JudgedCounts, ties: Ties) -> PoweredMeans:
@@ -178,13 +184,32 @@ class PoweredMeans:
         grouped = replace(self, clusters=clusters)
         return replace(grouped, covariance=gram * grouped.inflation)
 
+    def of_people(
+        self, ballots: Ballots, adds: csr_array, prompts: Shares | None = None
+    ) -> PoweredMeans:
+        """Return the same for people like its voters, of the one for exactly these.
+
+        Parameters
+        ----------
+        ballots : Ballots
+            With a cell for each model.
+        adds : csr_array, shape (kinds, 2k)
+            What a vote of a kind adds to `human` and to `correction`.
+        prompts : Shares, optional
+            How votes are spread over prompts that several share.
+        """
+        cell = np.tile(np.arange(len(self.models)), 2)
+        found = for_people(ballots, adds, cell, self.independent, self.covariance, prompts)
+        if found is None:
+            return self
+        return replace(self, covariance=found.covariance, tasted=found)
+
     def human_interval(self, alpha: float) -> tuple[FloatArray, FloatArray]:
         """Return Wilson's interval of people's win-rates, shape (k,) each; NaN where unknown."""
-        critical = critical_value(alpha, self.degrees)
-        variance = np.diag(self.covariance)[: len(self.models)]
-        return _known(
-            self.human, wilson(self.human, variance, self.size.astype(np.float64), critical)
-        )
+        k = len(self.models)
+        critical = critical_value(alpha, self.degrees_of(np.eye(k, 2 * k)))
+        variance = np.diag(self.covariance)[:k]
+        return _known(self.human, wilson(self.human, variance, self.certain_size, critical))
 
     def powered_interval(self, alpha: float) -> tuple[FloatArray, FloatArray]:
         """Return the same with the judge; the votes that λ was taken from count two less."""
@@ -193,13 +218,40 @@ class PoweredMeans:
         tuned = self.power_tuning != 0
         free = np.where(tuned, np.maximum(self.size - 2, 0.5), self.size)
         variance = np.diag(weights @ self.covariance @ weights.T) * ratio(self.size, free)
-        degrees = free if self.degrees is None else np.minimum(free, self.degrees)
-        critical = np.where(
-            tuned, critical_value(alpha, degrees), critical_value(alpha, self.degrees)
-        )
-        return _known(
-            self.human, wilson(self.powered, variance, self.size.astype(np.float64), critical)
-        )
+        known = self.degrees_of(weights)
+        degrees = free if known is None else np.minimum(free, known)
+        critical = np.where(tuned, critical_value(alpha, degrees), critical_value(alpha, known))
+        return _known(self.human, wilson(self.powered, variance, self.certain_size, critical))
+
+    @property
+    def votes_worth(self) -> float | None:
+        """Votes of one person each that tell as much; None where it does not matter who voted."""
+        if self.tasted is None:
+            return None
+        k = len(self.models)
+        these, like = (float(np.trace(x[:k, :k])) for x in (self.tasted.these, self.covariance))
+        return self.parts * (min(these / like, 1.0) if like > 0 else 1.0)
+
+    @property
+    def certain_size(self) -> FloatArray:
+        """Comparisons, or people, that a win-rate of 0 or 1 rests on; shape (k,)."""
+        size = self.size.astype(np.float64)
+        if self.tasted is None:
+            return size
+        squares = np.diag(self.tasted.shares.squares)
+        return np.minimum(size, 1 / np.where(squares > 0, squares, np.inf))
+
+    def degrees_of(self, weights: FloatArray) -> FloatArray | None:
+        """Return the degrees of freedom of variances of sums; None where they are many.
+
+        Parameters
+        ----------
+        weights : ndarray of float64, shape (sums, 2k)
+            Of `human` and `correction`.
+        """
+        if self.tasted is None:
+            return None if self.degrees is None else np.full(len(weights), float(self.degrees))
+        return np.array([self.tasted.degrees(each, self.degrees) for each in weights])
 
     @property
     def inflation(self) -> float:
@@ -393,6 +445,8 @@ def _bounds(
     degrees = free if means.degrees is None else min(free, means.degrees - tuned)
     if degrees < 1:
         return -1.0, 1.0
+    # The weights are from single votes, so they fit what tastes add no better than others would.
+    people = means.degrees_of(weights[None, :]) if means.tasted else None
     # A difference that never varied among the votes has no variance to be judged by.
     if variance <= 1e-12 * float(weights**2 @ np.diag(means.covariance)):
         return float("nan"), float("nan")
@@ -401,5 +455,6 @@ def _bounds(
         moves = means.corners @ np.stack([signs, tuning], axis=1)[..., None]
         variance += float((moves**2).sum()) * max(variance / alone, 1.0)
     grown = n / free if means.degrees is None else max(n / free, means.degrees / degrees)
-    half = float(critical_value(alpha, degrees)) * float(np.sqrt(variance * grown))
+    least = degrees if people is None else min(degrees, float(people[0]))
+    half = float(critical_value(alpha, np.array(least))) * float(np.sqrt(variance * grown))
     return max(centre - half, -1.0), min(centre + half, 1.0)

@@ -5,12 +5,13 @@ the own one, less 1 where people do. Its standard error is that of a ratio of su
 
 .. math:: \frac{1}{n}\sqrt{\frac{G}{G - 1} \sum_g (d_g - \bar d\, n_g)^2},
 
-with Student's t of G - 1 degrees of freedom for G prompts. Calibration follows [1]_ for the
+with Student's t of G - 1 degrees of freedom for G prompts. For people like the voters it is that of
+`coupled_arena.stats.judges.voters`, by voter and prompt. Calibration follows [1]_ for the
 expected error in bins, and [2]_ for the score, whose interval is made likewise. Percentiles of a
 bootstrap would not hold for the error: chance alone makes it positive, and resampling adds to that.
 Its interval is the error give or take the sum of what all bins move by. That sum bounds by how much
 the sum of their distances can differ. It is taken at its quantile by Student's joint law of the
-bins, with the covariance of sums over prompts.
+bins, with the covariance of these sums.
 
 References
 ----------
@@ -28,6 +29,7 @@ import numpy as np
 
 from coupled_arena.stats.counts import FloatArray, IntArray
 from coupled_arena.stats.intervals import critical_value
+from coupled_arena.stats.judges.voters import CastRows, mean_errors
 
 BINS = 10
 _DRAWS, _SEED = 10_000, 1950
@@ -58,28 +60,40 @@ class SelfPreference:
 
 
 def self_preference(
-    models: tuple[str, ...], n: IntArray, judge: IntArray, people: IntArray, alpha: float
+    models: tuple[str, ...],
+    rows: CastRows,
+    judge: IntArray | FloatArray,
+    people: IntArray | FloatArray,
+    alpha: float,
 ) -> SelfPreference | None:
-    """Return the self-preference by counts of prompts, shape (prompts,); None without any."""
-    total, groups = int(n.sum()), len(n)
+    """Return the self-preference; None without a comparison.
+
+    Parameters
+    ----------
+    rows : CastRows
+        Comparisons of own models with others.
+    judge, people : ndarray, shape (rows,)
+        Share of the row in which an own model is preferred.
+    """
+    total, prompts = int(rows.times.sum()), rows.prompts
     if not total:
         return None
-    lead = judge - people
-    mean = float(lead.sum() / total)
-    half = float("nan")
-    if groups > 1:
-        half = float(critical_value(alpha, groups - 1)) * _error(n, lead)
-    shares = float(judge.sum() / total), float(people.sum() / total)
-    return SelfPreference(models, total, groups, *shares, mean, mean - half, mean + half)
+    shares = [float((rows.times * each).sum() / total) for each in (judge, people)]
+    mean, half = float((rows.times * (judge - people)).sum() / total), float("nan")
+    if prompts > 1:
+        error, degrees = _error(rows, (judge - people).astype(np.float64))
+        half = float(critical_value(alpha, np.array(degrees))) * error
+    return SelfPreference(models, total, prompts, *shares, mean, mean - half, mean + half)
 
 
-def _error(n: IntArray, sums: IntArray | FloatArray) -> float:
-    """Return the standard error of a mean of n values in all, by their sums over prompts."""
-    groups, total = len(n), int(n.sum())
-    if groups < 2:
-        return float("nan")
-    spread = float(((sums - sums.sum() / total * n) ** 2).sum()) * groups / (groups - 1)
-    return spread**0.5 / total
+def _error(rows: CastRows, values: FloatArray) -> tuple[float, float]:
+    """Return the standard error of a mean over rows, and its degrees of freedom."""
+    if rows.prompts < 2:
+        return float("nan"), 0.0
+    total = rows.times.sum()
+    away = (values - (rows.times * values).sum() / total) / total
+    found = mean_errors(rows, away[:, None])
+    return float(found.covariance[0, 0]) ** 0.5, float(found.degrees[0])
 
 
 @dataclass(frozen=True)
@@ -103,8 +117,8 @@ class Calibration:
         Expected calibration error: mean distance of the bins. Chance alone makes it positive.
     brier : float
         Mean squared distance of the three probabilities from the outcome: 0 to 2.
-    brier_error : float
-        Standard error of `brier`; NaN with one prompt alone.
+    brier_error, brier_degrees : float
+        Standard error of `brier`, NaN with one prompt alone; its degrees of freedom.
     moves : ndarray of float64, shape (draws,)
         Drawn: by how much the differences of predicted and observed of other prompts are off, in
         all these bins together. NaN with one prompt alone.
@@ -116,6 +130,7 @@ class Calibration:
     error: float
     brier: float
     brier_error: float
+    brier_degrees: float
     moves: FloatArray
 
     def error_interval(self, alpha: float) -> tuple[float, float]:
@@ -129,17 +144,17 @@ class Calibration:
         """Return bounds of `brier`; NaN with one prompt alone."""
         if self.prompts < 2:
             return float("nan"), float("nan")
-        half = float(critical_value(alpha, self.prompts - 1)) * self.brier_error
+        half = float(critical_value(alpha, np.array(self.brier_degrees))) * self.brier_error
         return max(self.brier - half, 0.0), min(self.brier + half, 2.0)
 
 
-def calibration(likely: FloatArray, outcomes: FloatArray, prompts: IntArray) -> Calibration | None:
+def calibration(likely: FloatArray, outcomes: FloatArray, rows: CastRows) -> Calibration | None:
     """Compare probabilities of (first, second, neither) with outcomes, both of shape (n, 3).
 
     Parameters
     ----------
-    prompts : ndarray of int64, shape (n,)
-        Comparisons of one prompt depend on each other.
+    rows : CastRows
+        One a comparison.
 
     Returns
     -------
@@ -153,36 +168,38 @@ def calibration(likely: FloatArray, outcomes: FloatArray, prompts: IntArray) -> 
     edges = np.unique(np.quantile(predicted, np.arange(1, BINS) / BINS, method="lower"))
     places, place = np.unique(np.searchsorted(edges, predicted, side="right"), return_inverse=True)
     size = len(places)
-    groups, group = np.unique(prompts, return_inverse=True)
     distance = ((likely - outcomes) ** 2).sum(axis=1)
-    # By prompt and bin, so that what prompts move the bins by is one product.
-    cells = np.repeat(group, 2) * size + place
+    # By comparison and bin, so that what clusters move the bins by is one product.
+    cells = np.repeat(np.arange(len(likely)), 2) * size + place
     n, p, o = (
-        np.bincount(cells, values, len(groups) * size).reshape(len(groups), size)
+        np.bincount(cells, values, len(likely) * size).reshape(len(likely), size)
         for values in (np.ones_like(predicted), predicted, happened)
     )
     apart = (p - o).sum(axis=0) / len(predicted)
     influence = (p - o - np.outer(n.sum(axis=1), apart)) / len(predicted)
+    brier = _error(rows, distance)
     sums = np.stack([n.sum(axis=0), p.sum(axis=0), o.sum(axis=0)], axis=1)
     found = tuple(CalibrationBin(float(p / n), float(o / n), round(float(n))) for n, p, o in sums)
     return Calibration(
         comparisons=len(likely),
-        prompts=len(groups),
+        prompts=rows.prompts,
         bins=found,
         error=float(np.abs(apart).sum()),
         brier=float(distance.mean()),
-        brier_error=_error(np.bincount(group), np.bincount(group, distance)),
-        moves=_moves(influence),
+        brier_error=brier[0],
+        brier_degrees=brier[1],
+        moves=_moves(rows, influence),
     )
 
 
-def _moves(influence: FloatArray) -> FloatArray:
-    """Draw what all bins move by together, by what each prompt adds to each bin's difference."""
-    prompts, bins = influence.shape
-    if prompts < 2:
+def _moves(rows: CastRows, influence: FloatArray) -> FloatArray:
+    """Draw what all bins move by together, by what comparisons add to each bin's difference."""
+    bins = influence.shape[1]
+    if rows.prompts < 2:
         return np.full(_DRAWS, np.nan)
-    values, vectors = np.linalg.eigh(influence.T @ influence * prompts / (prompts - 1))
+    errors = mean_errors(rows, influence)
+    values, vectors = np.linalg.eigh(errors.covariance)
     root = vectors * np.sqrt(np.clip(values, 0, None))
-    rng = np.random.default_rng(_SEED)
-    known = np.sqrt(rng.chisquare(prompts - 1, (_DRAWS, 1)) / (prompts - 1))
+    rng, degrees = np.random.default_rng(_SEED), float(errors.degrees.min())
+    known = np.sqrt(rng.chisquare(degrees, (_DRAWS, 1)) / degrees)
     return np.abs(rng.standard_normal((_DRAWS, bins)) / known @ root.T).sum(axis=1)

@@ -159,13 +159,23 @@ class Shares:
             The covariance with these clusters, and with none.
         """
         q, o = (_differences(np.diag(x), sign=0) for x in (self.q, self.o))
-        alike = ratio_or_zero(_differences(clustered), _differences(plain)) - 1
-        most = ratio_or_zero(q, o) - 1
-        share = np.clip(np.where(most > 0, ratio_or_zero(alike, most), 0.0), 0.0, 1.0)
-        qq, qo, oo = (_differences(x, sign=1) for x in (self.qq, self.qo, self.oo))
-        total = share * q + (1 - share) * o
-        square = share**2 * qq + 2 * share * (1 - share) * qo + (1 - share) ** 2 * oo
-        return np.maximum(ratio_or_zero(total**2, square) - 1, 1.0)
+        products = (_differences(x, sign=1) for x in (self.qq, self.qo, self.oo))
+        return _degrees(
+            ratio_or_zero(_differences(clustered), _differences(plain)), q, o, *products
+        )
+
+    def degrees_of(self, times: float, cells: IntArray) -> float:
+        """Return those of one variance, `times` as large by these clusters as with none.
+
+        Parameters
+        ----------
+        cells : ndarray of int64
+            One model, or the two that are compared.
+        """
+        at = np.ix_(cells, cells)
+        sums = [np.array(x[cells].sum()) for x in (self.q, self.o)]
+        sums += [np.array(x[at].sum()) for x in (self.qq, self.qo, self.oo)]
+        return float(_degrees(np.array(times), *sums))
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,8 +221,8 @@ def of_people(
     tastes, these = _tastes(estimate, table, shares), estimate.covariance
     alone = plain.covariance + _by_votes(estimate, table)
     of_prompts = estimate.covariance - alone
-    covariance = _possible(
-        estimate.covariance + tastes + _lost(of_prompts, tastes, prompts, shares, table.size)
+    covariance = possible(
+        estimate.covariance + tastes + lost(of_prompts, tastes, prompts, shares, table.size)
     )
     degrees = shares.degrees(alone + tastes, alone)
     if prompts is not None:
@@ -263,7 +273,7 @@ def _of_votes(estimate: Estimate, size: FloatArray) -> FloatArray:
     return np.where(own, size / np.maximum(size - 1, 1), 1.0)
 
 
-def _lost(
+def lost(
     of_prompts: FloatArray,
     tastes: FloatArray,
     prompts: Shares | None,
@@ -277,7 +287,7 @@ def _lost(
     voter, prompt = (_beyond_votes(each, size) for each in (voters, prompts))
     whole = 1 - voter * prompt
     more = (1 + voter) * _uneven(prompts) / whole - 1, (1 + prompt) * _uneven(voters) / whole - 1
-    return more[0] * _possible(of_prompts) + more[1] * _possible(tastes)
+    return more[0] * possible(of_prompts) + more[1] * possible(tastes)
 
 
 def _beyond_votes(shares: Shares | None, size: FloatArray) -> float:
@@ -336,16 +346,17 @@ def _by_both(table: VoterTable, factor: FloatArray) -> FloatArray:
     return (
         _by_vote(table, factor)
         + _gram(table.kinds.sums(table.repeated, factor))
-        - _weighted_gram(adds, repeated)
+        - weighted_gram(adds, repeated)
     )
 
 
 def _by_vote(table: VoterTable, factor: FloatArray) -> FloatArray:
     times = np.asarray(table.found.sum(axis=0), dtype=np.float64)
-    return _weighted_gram(table.kinds.scaled(factor), times)
+    return weighted_gram(table.kinds.scaled(factor), times)
 
 
-def _weighted_gram(adds: FloatArray | csr_array, times: FloatArray) -> FloatArray:
+def weighted_gram(adds: FloatArray | csr_array, times: FloatArray) -> FloatArray:
+    """Return the sum over kinds of a aᵀ, so many times each."""
     # Mixtures of verdicts may count less than nothing, so there is no root to take.
     if isinstance(adds, csr_array):
         return _dense(csr_array(adds.multiply(times[:, None])).T @ adds)
@@ -360,12 +371,23 @@ def _dense(found: Any) -> FloatArray:  # scipy's types do not tell dense from sp
     return np.asarray(found if isinstance(found, np.ndarray) else found.toarray(), np.float64)
 
 
-def _possible(covariance: FloatArray) -> FloatArray:
+def possible(covariance: FloatArray) -> FloatArray:
     """Return the nearest matrix without negative variances."""
     values, vectors = np.linalg.eigh(covariance)
     if values.min() >= 0:
         return covariance
     return np.asarray((vectors * np.maximum(values, 0)) @ vectors.T, dtype=np.float64)
+
+
+def _degrees(
+    times: FloatArray, q: FloatArray, o: FloatArray, qq: FloatArray, qo: FloatArray, oo: FloatArray
+) -> FloatArray:
+    """Return degrees of freedom of variances, `times` as large with clusters as without."""
+    most = ratio_or_zero(q, o) - 1
+    share = np.clip(np.where(most > 0, ratio_or_zero(times - 1, most), 0.0), 0.0, 1.0)
+    total = share * q + (1 - share) * o
+    square = share**2 * qq + 2 * share * (1 - share) * qo + (1 - share) ** 2 * oo
+    return np.maximum(ratio_or_zero(total**2, square) - 1, 1.0)
 
 
 def _differences(of: FloatArray, sign: int = -1) -> FloatArray:

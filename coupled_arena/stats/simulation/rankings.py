@@ -17,9 +17,6 @@ from coupled_arena.stats.ranking.sparse_pairs import SparsePairs
 from coupled_arena.stats.ranking.strata import PairPrompts
 from coupled_arena.stats.ranking.voter_tastes import Kinds, Shares, VoterTable, of_people
 
-SILENT = len(OUTCOMES)
-"""The code of a verdict that was not given."""
-
 
 @dataclass(frozen=True, eq=False)
 class Rankings:
@@ -28,12 +25,13 @@ class Rankings:
     Attributes
     ----------
     prompt, first, second, vote, verdict : ndarray of int64, shape (n,)
-        The cluster; the models shown first and second; codes as in `OUTCOMES`. A verdict may also
-        be `SILENT`, where there is a vote.
+        The cluster; the models shown first and second; codes as in `OUTCOMES`. Verdicts of several
+        judges are one code, as in `JudgedCounts`. It may also be `silent`, where there is a vote.
     shown : ndarray of bool, shape (n,)
         Whether the vote is known.
     voter : ndarray of int64, shape (n,), or None
         Who voted, or would have; None where each vote has a voter of its own.
+    judges : int
     """
 
     models: tuple[str, ...]
@@ -44,6 +42,7 @@ class Rankings:
     verdict: IntArray
     shown: NDArray[np.bool_]
     voter: IntArray | None = None
+    judges: int = 1
 
     @classmethod
     def apart(cls, counts: JudgedCounts) -> Self:
@@ -59,14 +58,19 @@ class Rankings:
         return cls(counts.models, np.arange(len(shown)), first, second, vote, verdict, shown)
 
     @property
+    def silent(self) -> int:
+        """The code of verdicts that were not given."""
+        return len(OUTCOMES) ** self.judges
+
+    @property
     def said(self) -> Rankings:
         """Those with a vote, a verdict, or both."""
-        return self._at(self.shown | (self.verdict != SILENT))
+        return self._at(self.shown | (self.verdict != self.silent))
 
     @property
     def heard(self) -> Rankings:
         """Those with a verdict."""
-        return self._at(self.verdict != SILENT)
+        return self._at(self.verdict != self.silent)
 
     def _at(self, kept: NDArray[np.bool_]) -> Rankings:
         if kept.all():
@@ -84,7 +88,7 @@ class Rankings:
         vote, verdict, shown = self.vote[kept], self.verdict[kept], self.shown[kept]
         voter = None if self.voter is None else self.voter[kept]
         rows = first[kept], second[kept], vote, verdict, shown, voter
-        return Rankings(tuple(models), self.prompt[kept], *rows)
+        return Rankings(tuple(models), self.prompt[kept], *rows, self.judges)
 
     @property
     def clusters(self) -> int:
@@ -94,7 +98,7 @@ class Rankings:
     def counts(self) -> JudgedCounts:
         """Return how many there are of each kind."""
         k, outcomes = len(self.models), len(OUTCOMES)
-        codes = outcomes + bool((self.verdict == SILENT).any())
+        codes = self.silent + bool((self.verdict == self.silent).any())
         labelled = np.zeros((k, k, outcomes, codes), dtype=np.int64)
         unlabelled = np.zeros((k, k, codes), dtype=np.int64)
         a, b, h, g = (x[self.shown] for x in (self.first, self.second, self.vote, self.verdict))
@@ -183,7 +187,7 @@ class Rankings:
         """Return on how many clusters each pair has comparisons, in each order if wanted."""
         votes, alone, heard = (
             self._clusters_of(at, by_order)
-            for at in (self.shown, ~self.shown, self.shown & (self.verdict != SILENT))
+            for at in (self.shown, ~self.shown, self.shown & (self.verdict != self.silent))
         )
         return PairPrompts(self.models, votes, alone, heard)
 

@@ -23,7 +23,7 @@ from scipy.special import expit
 from coupled_arena.core.choices import Design, TieScore
 from coupled_arena.core.verdicts import MOST_JUDGES
 from coupled_arena.stats.counts import OUTCOMES, FloatArray, IntArray, JudgedCounts
-from coupled_arena.stats.simulation.rankings import SILENT, Rankings
+from coupled_arena.stats.simulation.rankings import Rankings
 
 _FIRST, _SECOND, _TIE = range(3)  # of OUTCOMES
 _SAME = 1e-9  # win rates as near as this are equal: the error of `SimulatedTruth.theta` is smaller
@@ -335,6 +335,8 @@ class Campaign:
     judge_quality : float
         Probability that the verdict repeats what the voter would say without a taste; else the
         judge votes like one more person without.
+    more_judges : tuple of float
+        The quality of further judges, likewise.
     ties : float
         Probability that a vote is a tie.
     first_slot : float
@@ -343,7 +345,7 @@ class Campaign:
         Probability that the models of a comparison are shown in the order of their names; else
         they are in any order.
     silent, alone_shift : float
-        As in `SimulatedTruth`.
+        As in `SimulatedTruth`; all judges are silent at once.
     """
 
     strengths: tuple[float, ...]
@@ -360,6 +362,7 @@ class Campaign:
     by_name: float = 0.0
     silent: float = 0.0
     alone_shift: float = 0.0
+    more_judges: tuple[float, ...] = ()
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -408,12 +411,17 @@ class Campaign:
         luck, tie = rng.random(n), rng.random(n) < self.ties
         vote = _outcome(gap + taste[voter, first] - taste[voter, second], luck, tie)
         repeated = _outcome(gap, luck, tie)
-        own = say(rng, gap, self.ties)
-        verdict = np.where(rng.random(n) < self.judge_quality, repeated, own)
+        verdict, qualities = np.zeros(n, dtype=np.int64), (self.judge_quality, *self.more_judges)
+        for quality in qualities:
+            own = say(rng, gap, self.ties)
+            said = np.where(rng.random(n) < quality, repeated, own)
+            verdict = len(OUTCOMES) * verdict + said
+        judges = len(qualities)
         if self.silent:
             lost = ((first == last) & (vote == _SECOND)) | ((second == last) & (vote == _FIRST))
-            verdict = np.where(lost & (rng.random(n) < self.silent), SILENT, verdict)
-        rows = Rankings(self.models, prompt, first, second, vote, verdict, shown, voter)
+            unsaid = lost & (rng.random(n) < self.silent)
+            verdict = np.where(unsaid, len(OUTCOMES) ** judges, verdict)
+        rows = Rankings(self.models, prompt, first, second, vote, verdict, shown, voter, judges)
         return rows.said
 
 

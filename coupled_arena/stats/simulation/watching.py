@@ -1,8 +1,9 @@
 """Coverage of rank-sets for a reader who looks at a growing board many times.
 
-Votes come one after the other, and each look ranks all votes so far. The level is broken if a
-rank-set lacks a true position of its model at any look. A reader who stops at the first separation
-would believe a wrong order.
+Votes come one after the other, and each look ranks all votes so far. In a campaign voters come one
+after the other, each with all their votes, and nobody looks before the third. The level is broken
+if a rank-set lacks a true position of its model at any look. A reader who stops at the first
+separation would believe a wrong order.
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ from coupled_arena.stats.simulation.coverage import (
 )
 from coupled_arena.stats.simulation.rank_set_runs import Ranking, binomial_error
 from coupled_arena.stats.simulation.rankings import Rankings
-from coupled_arena.stats.simulation.truths import SimulatedTruth
+from coupled_arena.stats.simulation.truths import Campaign, SimulatedTruth
+
+WATCHED_VOTERS = 3
+"""Voters of a campaign from whom on somebody looks: two tell nothing of how tastes differ."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,7 @@ class WatchPlan:
     Attributes
     ----------
     simulation : SimulationPlan
-        The votes of its truth are all that come; the verdicts alone are there at the first look.
+        The votes of its truth are all that come; the verdicts alone are there from the first look.
     every : int
         Votes from one look to the next.
     pairing : Pairing
@@ -45,8 +49,8 @@ class WatchPlan:
     Raises
     ------
     ValueError
-        Nobody ever looks, there are several judges, or votes that share prompts are to be spent
-        one by one.
+        Nobody ever looks, there are several judges, or votes that share prompts or voters are to be
+        spent one by one.
     """
 
     simulation: SimulationPlan
@@ -54,24 +58,28 @@ class WatchPlan:
     pairing: Pairing = Pairing.UNIFORM
 
     def __post_init__(self) -> None:
-        truth = self.truth
-        if not 1 <= self.every <= truth.human:
+        truth, votes = self.truth, self.votes
+        if not 1 <= self.every <= votes:
             raise ValueError(
-                f"Of {truth.human} votes one can look after each 1 to "
-                f"{truth.human}, not after each {self.every}."
+                f"Of {votes} votes one can look after each 1 to {votes}, "
+                f"not after each {self.every}."
             )
         if truth.more_judges:
             raise ValueError("A board that is watched has one judge.")
-        apart = truth.design not in (Design.CLUSTERED, Design.VOTERS)
+        clustered = (Design.CLUSTERED, Design.VOTERS)
+        apart = isinstance(truth, SimulatedTruth) and truth.design not in clustered
         if self.pairing is not Pairing.UNIFORM and not apart:
             raise ValueError("Pairs are chosen by what they settle where votes share no prompts.")
 
     @property
-    def truth(self) -> SimulatedTruth:
+    def truth(self) -> SimulatedTruth | Campaign:
         """From which the votes are drawn."""
-        if isinstance(self.simulation.truth, SimulatedTruth):
-            return self.simulation.truth
-        raise ValueError("Watch votes that are drawn one by one, not a campaign.")
+        return self.simulation.truth
+
+    @property
+    def votes(self) -> int:
+        """All that come."""
+        return self.truth.votes if isinstance(self.truth, Campaign) else self.truth.human
 
 
 @dataclass(frozen=True)
@@ -155,24 +163,33 @@ def _repeat(plan: WatchPlan, repeat: int) -> NDArray[np.int64]:
     """Return the rank-sets at all looks, shape (looks, rankings, cutoffs, 2, k)."""
     rng = np.random.default_rng([plan.simulation.seed, repeat])
     grown = _drawn if plan.pairing is Pairing.UNIFORM else _spent
-    return np.stack([_look(plan.simulation, seen) for seen in grown(plan, rng)])
+    return np.stack([_look(plan, seen) for seen in grown(plan, rng)])
 
 
-def _drawn(plan: WatchPlan, rng: np.random.Generator) -> Iterator[JudgedCounts | Rankings]:
-    """Yield what there is at each look, of votes that come in any order."""
+def _drawn(plan: WatchPlan, rng: np.random.Generator) -> Iterator[JudgedCounts | Rankings | None]:
+    """Yield what there is at each look: votes come in any order, or voter after voter.
+
+    None stands for a look at a campaign that has too few voters.
+    """
     drawn = plan.truth.draw(rng)
     rows = Rankings.apart(drawn) if isinstance(drawn, JudgedCounts) else drawn
     votes = rng.permutation(np.flatnonzero(rows.shown))
+    begin = 0
+    if isinstance(plan.truth, Campaign) and rows.voter is not None:
+        votes = votes[np.argsort(rows.voter[votes], kind="stable")]
+        comes = np.unique(rows.voter[votes], return_index=True)[1] + 1
+        begin = int(comes[WATCHED_VOTERS - 1]) if len(comes) >= WATCHED_VOTERS else len(votes) + 1
     come = np.full(len(rows.shown), -1)
     come[votes] = np.arange(len(votes))
     for n in range(plan.every, len(votes) + 1, plan.every):
-        seen = _so_far(rows, come, n)
-        yield seen if isinstance(drawn, Rankings) else seen.counts()
+        seen = _so_far(rows, come, n) if n >= begin else None
+        yield seen.counts() if seen is not None and isinstance(drawn, JudgedCounts) else seen
 
 
 def _spent(plan: WatchPlan, rng: np.random.Generator) -> Iterator[JudgedCounts]:
     """Yield what there is at each look, of votes on pairs that looked undecided at the last one."""
     truth = plan.truth
+    assert isinstance(truth, SimulatedTruth)  # campaigns are never spent one by one
     k = len(truth.models)
     one, other = np.triu_indices(k, 1)
     chances, none = np.full(len(one), 1 / len(one)), np.zeros((k, k), dtype=np.int64)
@@ -207,9 +224,17 @@ def _so_far(rows: Rankings, come: NDArray[np.int64], votes: int) -> Rankings:
     return replace(rows, **seen, voter=None if rows.voter is None else rows.voter[there])
 
 
-def _look(plan: SimulationPlan, seen: JudgedCounts | Rankings) -> NDArray[np.int64]:
-    settings = plan.weighting, plan.covariance, plan.voters, plan.ties
-    return bounds_of(plan, (estimate_drawn(seen, ranking, *settings) for ranking in RANKINGS))
+def _look(plan: WatchPlan, seen: JudgedCounts | Rankings | None) -> NDArray[np.int64]:
+    """Return the rank-sets at one look, shape (rankings, cutoffs, 2, k); all ranks without one."""
+    how, k = plan.simulation, len(plan.truth.models)
+    if seen is None:
+        shape = len(RANKINGS), len(how.cutoffs), k
+        return np.stack([np.ones(shape, np.int64), np.full(shape, k)], axis=2)
+    settings = how.weighting, how.covariance, how.voters, how.ties
+    # Without verdicts alone a judge tells nothing more: both rankings are people's.
+    rankings = RANKINGS if plan.truth.judge_only else RANKINGS[:1]
+    found = bounds_of(how, (estimate_drawn(seen, each, *settings) for each in rankings))
+    return np.broadcast_to(found, (len(RANKINGS), *found.shape[1:]))
 
 
 def _watched(

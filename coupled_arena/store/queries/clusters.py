@@ -46,8 +46,8 @@ class InfluenceCells:
         Codes as in `Counts`; ``human`` -1 stands for "no vote".
     first, second : ndarray of float64
         What the comparison adds for the model shown first, and for the other.
-    on_all : ndarray of float64, shape (rows, models), or None
-        What it adds for every model, where that may be more than these two.
+    on_all : ndarray of float64 or csr_array, shape (rows, numbers), or None
+        What it adds for every model, where that may be more than these two; or to other numbers.
     """
 
     model_a: IntArray
@@ -57,7 +57,7 @@ class InfluenceCells:
     mode: IntArray | None = None
     human: IntArray | None = None
     verdict: IntArray | None = None
-    on_all: FloatArray | None = None
+    on_all: FloatArray | csr_array | None = None
 
     def by_model(self, k: int) -> FloatArray | csr_array:
         """Return what the kinds add for each of k models, shape (rows, k)."""

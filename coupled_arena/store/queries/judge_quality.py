@@ -215,15 +215,39 @@ def own_models(cursor: Cursor, selection: Selection) -> tuple[str, ...]:
     return tuple(model for model in known if any(_same(_plain(model), name) for name in judges))
 
 
+@dataclass(frozen=True, eq=False)
+class Cast:
+    """Prompts, numbers and voters of rows of comparisons, shape (rows,); -1 is nobody known.
+
+    `voter` is None where nobody asked.
+    """
+
+    prompt: IntArray
+    times: IntArray
+    voter: IntArray | None
+
+
+_VOTER = {
+    False: ("-1", ""),
+    True: ("coalesce(voter_no, -1)::bigint", "left join voter_numbers using (voter)"),
+}
+
+
 def own_preference(
-    cursor: Cursor, selection: Selection, models: Sequence[str]
-) -> tuple[IntArray, IntArray, IntArray]:
-    """Return how often these models are preferred to others, prompt by prompt.
+    cursor: Cursor, selection: Selection, models: Sequence[str], *, voters: bool = False
+) -> tuple[Cast, IntArray, IntArray]:
+    """Return how often these models are preferred to others, by rows of equal comparisons.
+
+    Parameters
+    ----------
+    voters : bool
+        Whether to say who voted, by the numbers of `number_voters`.
 
     Returns
     -------
-    comparisons, by_judge, by_people : ndarray of int64, shape (prompts,)
-        A tie is a win for neither.
+    rows : Cast
+    by_judge, by_people : ndarray of int64, shape (rows,)
+        1 where an own model is preferred, else 0: a tie is a win for neither.
     """
     known = model_numbers(cursor, selection)
     where, values = condition_of(cursor, selection, known)
@@ -236,21 +260,33 @@ def own_preference(
             where {where} and {_BOTH} and (model_a in ({chosen})) <> (model_b in ({chosen}))
         )
         select
-            count(*) as n,
-            count(*) filter (verdict::text = own) as judge,
-            count(*) filter (human::text = own) as people
+            prompt_no, {_VOTER[voters][0]} as voter_no, count(*) as n,
+            (verdict::text = own)::integer as judge, (human::text = own)::integer as people
         from sides
-        group by prompt_no
-        order by prompt_no
+        {_VOTER[voters][1]}
+        group by all
+        order by all
         """,
         values,
     ).fetchnumpy()
-    n, judge, people = (np.asarray(rows[name], np.int64) for name in ("n", "judge", "people"))
-    return n, judge, people
+    judge, people = (np.asarray(rows[name], np.int64) for name in ("judge", "people"))
+    return _cast(rows, voters=voters), judge, people
 
 
-def probabilities(cursor: Cursor, selection: Selection) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Return probabilities of the judge with the votes of people and their prompts.
+def _cast(rows: dict[str, Any], *, voters: bool) -> Cast:
+    prompt, n, voter = (np.asarray(rows[name], np.int64) for name in ("prompt_no", "n", "voter_no"))
+    return Cast(prompt, n, voter if voters else None)
+
+
+def probabilities(
+    cursor: Cursor, selection: Selection, *, voters: bool = False
+) -> tuple[FloatArray, FloatArray, Cast]:
+    """Return probabilities of the judge with the votes of people, who voted and on which prompts.
+
+    Parameters
+    ----------
+    voters : bool
+        As in `own_preference`.
 
     Returns
     -------
@@ -258,14 +294,18 @@ def probabilities(cursor: Cursor, selection: Selection) -> tuple[FloatArray, Flo
         Probabilities of the first model, the second, and neither: means of both orders.
     outcomes : ndarray of float64, shape (n, 3)
         1 for the outcome that people chose, else 0.
-    prompts : ndarray of int64, shape (n,)
+    rows : Cast
+        One a comparison.
     """
     known: Any = model_numbers(cursor, selection)
     where, values = condition_of(cursor, selection, known)
     rows = cursor.execute(
         f"""
-        select p_first, p_second, replace(human::text, 'both_bad', 'tie') as human, prompt_no
+        select
+            p_first, p_second, replace(human::text, 'both_bad', 'tie') as human, prompt_no,
+            {_VOTER[voters][0]} as voter_no, 1 as n
         from comparisons
+        {_VOTER[voters][1]}
         where {where} and {_BOTH} and p_first is not null
         order by all
         """,
@@ -275,7 +315,7 @@ def probabilities(cursor: Cursor, selection: Selection) -> tuple[FloatArray, Flo
     human = np.asarray(rows["human"], dtype=object)
     ways = [np.asarray(human == way, np.float64) for way in ("first", "second", "tie")]
     likely = np.column_stack([first, second, 1 - first - second])
-    return likely, np.column_stack(ways), np.asarray(rows["prompt_no"], np.int64)
+    return likely, np.column_stack(ways), _cast(rows, voters=voters)
 
 
 def _plain(name: str) -> str:

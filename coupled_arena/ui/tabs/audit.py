@@ -53,6 +53,8 @@ _PLANNER = N_(
     "leaderboard should separate at their present distance. The plan assumes that further "
     "votes and verdicts are like those here. The leaderboard always keeps ties."
 )
+_OF_VOTES = ("ties", "control", "voters")
+"""Fields that say nothing of a benchmark, as `LiveAudits.get` takes them."""
 _LAYOUT = ((registry.BIAS, registry.AGREEMENT), (registry.JUDGE_WIN_RATES,))
 
 
@@ -144,7 +146,7 @@ class AuditTab:
         shown = [self._headline, self._first_figure, self._findings, self._body]
         shown += [*self._plots.values(), self._table, self._leads, *self._style.outputs]
         asked = [self._planner, *self._asked.models, self._plan]
-        of_votes = [self._fields[name] for name in ("judge", "ties", "control")]
+        of_votes = [self._fields[name] for name in ("judge", *_OF_VOTES)]
         return [*shown, *of_votes, *asked]
 
     def _with_progress(self, compute: Callable[..., dict[Any, Any]]) -> Callable[..., Any]:
@@ -194,8 +196,7 @@ class AuditTab:
         judge = chosen if chosen in judges else next(iter(judges), None)
         return {
             fields["judge"]: fields.offering("judge", judges, judge),
-            fields["ties"]: gr.Radio(visible=voted),
-            fields["control"]: gr.Radio(visible=voted),
+            **{fields[name]: gr.update(visible=voted) for name in _OF_VOTES},
             **self._refresh({**values, fields["judge"]: judge}),
         }
 
@@ -259,7 +260,7 @@ class AuditTab:
         asked = choice.asked
         if asked["truth"] is Truth.BENCHMARK:
             return read_benchmark_estimates(self._store, choice.selection, asked["metric"])
-        return self._audits.get(choice.selection, asked["ties"], asked["control"])
+        return self._audits.get(choice.selection, *(asked[name] for name in _OF_VOTES))
 
     def _read(self, values: dict[Any, Any]) -> AuditChoice:
         asked = self._fields.read(values)

@@ -131,7 +131,14 @@ def audit_method(audit: Audit) -> tuple[str, ...]:
     """Return how an audit is computed."""
     ties = _("ties as losses") if audit.estimates.ties is Ties.LOSS else _("ties dropped")
     voted = audit.estimates.truth is Truth.VOTES
-    return _lines([*([ties] if voted else []), _("alpha {alpha:g}").format(alpha=audit.alpha)])
+    these = voted and audit.estimates.voters is Voters.THESE
+    return _lines(
+        [
+            *([ties] if voted else []),
+            _("alpha {alpha:g}").format(alpha=audit.alpha),
+            *([_("for exactly these voters")] if these else []),
+        ]
+    )
 
 
 def risk_caption(report: RiskReport, view: RiskView) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from coupled_arena.analysis.audit.plan import VotePlan
 from coupled_arena.analysis.audit.result import Audit, ModelAudit
-from coupled_arena.core.choices import Control
+from coupled_arena.core.choices import Control, Truth
 from coupled_arena.core.language import N_
 from coupled_arena.stats.judges.judge_probabilities import ProbabilityMean
 from coupled_arena.stats.judges.powered_means import Difference
@@ -256,6 +256,7 @@ def audit_answer(audit: Audit) -> dict[str, Any]:
         "differences": audit_differences(audit).records(),
         "soft": audit_soft(audit).records(),
         "ties": estimates.ties.value,
+        **_people(audit),
         "judge_score": estimates.selection.judge_score.value,
         "flips": estimates.selection.flips.value,
         "abstained": estimates.use.abstained,
@@ -285,10 +286,21 @@ def audit_answer(audit: Audit) -> dict[str, Any]:
     }
 
 
+def _people(audit: Audit) -> dict[str, Any]:
+    estimates = audit.estimates
+    voted = estimates.voted
+    return {
+        "voters": estimates.voters.value if estimates.truth is Truth.VOTES else None,
+        "people": voted.people if voted else None,
+        "votes_worth": voted.worth if voted else None,
+    }
+
+
 def audit_text(audit: Audit) -> str:
     """Return an audit for a terminal."""
-    ties = f"ties {audit.estimates.ties}, " if audit.estimates.judged else ""
-    settings = f"{ties}alpha {audit.alpha:g}"
+    estimates = audit.estimates
+    of_votes = f"ties {estimates.ties}, voters {estimates.voters}, " if estimates.judged else ""
+    settings = f"{of_votes}alpha {audit.alpha:g}"
     table = audit_models(audit)
     text = table.showing(*table.shown, "tau_max_low").text()
     soft = (

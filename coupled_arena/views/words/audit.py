@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from coupled_arena.analysis.audit.result import Audit, ModelAudit
 from coupled_arena.analysis.rewordings import pooled_words
-from coupled_arena.core.choices import Ties, Truth
+from coupled_arena.core.choices import Ties, Truth, Voters
 from coupled_arena.core.language import N_, _, ngettext
 from coupled_arena.stats.ranking.strata import FEW_PROMPTS
 from coupled_arena.store.queries.judge_quality import JudgeUse
@@ -17,6 +17,7 @@ from coupled_arena.views.levels import level
 from coupled_arena.views.markup import joined, listed, paragraph
 from coupled_arena.views.words.audit_texts import by_truth, few_prompts
 from coupled_arena.views.words.names import modes_named, named
+from coupled_arena.views.words.people import taste_words
 
 _TIES = {
     Ties.LOSS: N_("{low:.1f} to {high:.1f} with ties as losses"),
@@ -208,6 +209,7 @@ def _warnings(audit: Audit) -> Iterator[str]:
     if len(estimates.mixed) > 1:
         mixed = _("This audit mixes battles of different modes: {modes}.")
         yield mixed.format(modes=modes_named(estimates.mixed))
+    yield from _people(audit)
     yield from key_words(audit)
     yield from pooled_words(estimates.reworded)
     clusters = estimates.means.clusters
@@ -224,6 +226,30 @@ def _warnings(audit: Audit) -> Iterator[str]:
             "Let it judge battles without votes."
         )
     yield from _of_models(audit)
+
+
+def _people(audit: Audit) -> Iterator[str]:
+    """Say whom intervals are for, and what it costs that each voter has a taste."""
+    estimates = audit.estimates
+    if estimates.truth is not Truth.VOTES or not audit.comparisons:
+        return
+    if estimates.majority:
+        yield _(
+            "The majority of voters is one vote, so nobody's taste can be told. The intervals hold "
+            "for exactly the people who voted."
+        )
+        return
+    if estimates.voters is Voters.THESE:
+        yield _("This audit holds for exactly the people who voted, and for nobody else.")
+        return
+    voted = estimates.voted
+    if voted is None or voted.people == voted.votes:
+        return
+    if voted.alone:
+        yield _("One person cast all votes: this audit speaks for that person only.")
+    elif voted.worth is not None:
+        more = _("More people help this audit, not more votes of the same people.")
+        yield from taste_words(voted.people, voted.votes, voted.worth, more)
 
 
 def key_words(audit: Audit) -> Iterator[str]:

@@ -20,11 +20,11 @@ from coupled_arena.stats.ranking.verdict_shift import ShiftTest
 from coupled_arena.views.levels import level
 from coupled_arena.views.markup import bold, joined, listed, paragraph
 from coupled_arena.views.words.audit import judge_use_words
-from coupled_arena.views.words.names import modes_named, named, rounded
+from coupled_arena.views.words.names import modes_named, named
+from coupled_arena.views.words.people import taste_words
 from coupled_arena.views.words.votes import fragility_words, left_out_words, uncounted_words
 
 _MOST_FLIPS = 5  # that are named; the others are only counted
-_NO_TASTES = 0.95  # of the votes: what they are worth where tastes do not show
 _LEAST_P = 0.001  # below it, how small a probability is says nothing more
 _WISHES = 5  # pairs that are named as short of votes, likewise
 _BOLD = {"bold": Markup("<b>"), "end": Markup("</b>")}  # around what a translation has there
@@ -247,21 +247,8 @@ def _people(board: Leaderboard) -> Iterator[str]:
     if tastes.alone:
         yield _("One person cast all votes: this board speaks for that person only.")
         return
-    if tastes.worth > _NO_TASTES * tastes.votes:
-        text = _("{n:,} people cast these {votes:,} votes, and their tastes do not differ visibly.")
-        yield text.format(n=tastes.voters, votes=tastes.votes)
-        return
-    worth = rounded(max(round(tastes.worth), 1))
-    text = ngettext(
-        "{votes:,} votes of {n:,} people with different tastes are worth about {worth:,} vote of "
-        "{worth:,} person.",
-        "{votes:,} votes of {n:,} people with different tastes are worth about {worth:,} votes of "
-        "{worth:,} people.",
-        worth,
-    )
-    yield text.format(votes=tastes.votes, n=tastes.voters, worth=worth)
-    if tastes.worth < tastes.votes / 2:
-        yield _("More people help this board, not more votes of the same people.")
+    more = _("More people help this board, not more votes of the same people.")
+    yield from taste_words(tastes.voters, tastes.votes, tastes.worth, more)
 
 
 def _sides(board: Leaderboard) -> Iterator[str]:

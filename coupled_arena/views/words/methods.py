@@ -22,7 +22,9 @@ AUDIT = N_(
     "stand for votes, and the votes correct them (prediction-powered inference). The gain depends "
     "on how closely verdicts and votes go together (their correlation). The figure shows it by "
     "model; the sentence gives the middle model (median). Its bounds are the medians of the "
-    "models' bounds. Each model's interval misses one time in twenty (error level alpha 0.05)."
+    "models' bounds. Each model's interval misses one time in twenty (error level alpha 0.05). "
+    "Votes on one prompt are alike, and so are votes of one person. The intervals allow for both "
+    "(two-way clustered covariance): they hold for people like these voters."
 )
 COUPLING = N_(
     "Both models answer each prompt several times, with the same luck and each with its own. With "

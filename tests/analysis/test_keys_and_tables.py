@@ -338,7 +338,10 @@ def test_most_voters_are_one(voted, call):
     cells = ("both", "human_alone", "judge_alone", "neither")
     assert [rows["a"][cell] for cell in cells] == [2, 0, 1, 2]
     assert [rows["b"][cell] for cell in cells] == [2, 1, 0, 2]
-    assert ca.audit(ca.open(voted), majority=True).to_dict()["comparisons"] == len(VOTES)
+    answer = ca.audit(ca.open(voted), majority=True).to_dict()
+    assert answer["comparisons"] == len(VOTES)
+    assert (answer["voters"], answer["people"]) == ("these", None)
+    assert any(said.startswith("The majority of voters is one vote") for said in answer["warnings"])
 
 
 def test_no_majority_of_nothing(voted):

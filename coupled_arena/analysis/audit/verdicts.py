@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
 
-from coupled_arena.analysis.leaderboard.clusters import judged_counts, stacked
+from coupled_arena.analysis.audit.errors import Voted, with_errors
+from coupled_arena.analysis.leaderboard.clusters import judged_counts
 from coupled_arena.analysis.live import Kept
 from coupled_arena.analysis.style.judge import JudgeStyleEstimates, read_judge_style
 from coupled_arena.core.choices import Control, JudgeScore, Ties, Truth, Voters
@@ -24,20 +25,12 @@ from coupled_arena.stats.judges.quality import (
     calibration,
     self_preference,
 )
-from coupled_arena.stats.judges.samples import Compared, GradedAnswers, ModelCounts, OwnInfluence
-from coupled_arena.stats.judges.voters import (
-    Ballots,
-    CastRows,
-    Tasted,
-    cells_of_models,
-    for_people,
-    shares_of,
-)
-from coupled_arena.stats.ranking.voters import Shares
+from coupled_arena.stats.judges.samples import GradedAnswers, ModelCounts, OwnInfluence
+from coupled_arena.stats.judges.voters import CastRows
 from coupled_arena.store.database import Store
-from coupled_arena.store.queries import clusters, comparisons, judge_quality
+from coupled_arena.store.queries import comparisons, judge_quality
 from coupled_arena.store.queries.benchmark_scores import reworded
-from coupled_arena.store.queries.clusters import blocks, number_voters
+from coupled_arena.store.queries.clusters import number_voters
 from coupled_arena.store.queries.comparisons import Counts, Selection
 from coupled_arena.store.queries.judge_quality import JudgeUse, Lengths, Orders, judge_use
 
@@ -59,29 +52,6 @@ class OwnCounts:
     def preference(self, alpha: float) -> SelfPreference | None:
         """Return how much more often the judge prefers these models than people do."""
         return self_preference(self.models, self.rows, self.judge, self.people, alpha)
-
-
-@dataclass(frozen=True, eq=False)
-class Voted:
-    """Who voted beside verdicts, where it matters.
-
-    Attributes
-    ----------
-    people, votes : int
-        Votes of nobody known are one person's each.
-    worth : float or None
-        As many votes, each by a person of its own, tell as much of how often people prefer models.
-        None where intervals do not depend on who voted: one person did, or each vote is another's.
-    """
-
-    people: int
-    votes: int
-    worth: float | None
-
-    @property
-    def alone(self) -> bool:
-        """Whether one person cast all votes: then nothing is known of other people."""
-        return self.people < 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,150 +187,29 @@ def read_audit_estimates(
         means = PoweredMeans.of(judged_counts(scored.of(judged.models)), ties)
         found = influences(tables[ties], ties)
         people = number_voters(cursor) if voters is Voters.LIKE else 0
-        errors = _with_errors(cursor, selection, judged, means, found, people=people)
-        orders = judge_quality.orders(cursor, selection)
-        lengths = judge_quality.lengths(cursor, selection)
-        use, itself = judge_use(cursor, selection), _own(cursor, selection, own, voters=people > 0)
-        *said, cast = judge_quality.probabilities(cursor, selection, voters=people > 0)
-        likely = calibration(*said, _rows(cast))
+        errors = with_errors(cursor, selection, judged, means, found, people=people)
+        of_verdicts = _of_verdicts(cursor, selection)
+        itself = _own(cursor, selection, own, voters=people > 0)
+        likely = _calibration(cursor, selection, voters=people > 0)
         several = reworded(cursor, selection, compared=True)
         cursor.execute("commit")
     return AuditEstimates(
-        selection=selection,
-        ties=ties,
-        benchmark=None,
+        *(selection, ties, None),
         judged=judged,
         votes=votes,
         outcomes=judged.labelled.sum((0, 1)),
         alone=int(judged.unlabelled.sum()),
         tables=tables,
-        means=errors.means,
-        bias_variance=errors.variances[0],
-        rho_variance=errors.variances[1],
-        bias_degrees=errors.degrees and errors.degrees[0],
-        rho_degrees=errors.degrees and errors.degrees[1],
+        **vars(errors),
         voters=voters,
-        voted=errors.voted,
         silent=silent,
-        orders=orders,
-        lengths=lengths,
+        **of_verdicts,
         mixed=_mixed(counts),
         version=version,
-        use=use,
         own=itself,
         calibration=likely,
         reworded=several,
     )
-
-
-@dataclass(frozen=True, eq=False)
-class _Errors:
-    """Means that know which comparisons depend on each other, and the rest of an audit likewise.
-
-    `variances` and `degrees` are of the bias, and of artanh ρ; degrees None where there are many.
-    """
-
-    means: PoweredMeans
-    variances: tuple[FloatArray, FloatArray]
-    degrees: tuple[FloatArray, FloatArray] | None
-    voted: Voted | None
-
-
-def _with_errors(
-    cursor: Cursor,
-    selection: Selection,
-    judged: JudgedCounts,
-    means: PoweredMeans,
-    bias_and_rho: Sequence[OwnInfluence],
-    *,
-    people: int,
-) -> _Errors:
-    """Return what is known where comparisons on one prompt, or by one voter, share something."""
-    plain = np.diag(np.concatenate([np.diag(Compared(judged).gram(x, x)) for x in bias_and_rho]))
-    prompts = bool(judged.models) and clusters.clusters_overlap(cursor)
-    people = people if judged.models else 0
-    if not prompts and not people:
-        return _errors(means, plain, None, None)
-    ties, by_verdict = means.ties, replace(selection, judge_score=JudgeScore.VERDICT)
-    summed = [
-        _summed(cursor, of, means.models, influences, ties, prompts=prompts, people=people)
-        for of, influences in (
-            (selection, [means.human_influence, means.judge_influence]),
-            (by_verdict, bias_and_rho),
-        )
-    ]
-    powered, own = summed
-    these, variance = means, plain
-    if prompts:
-        these = means.clustered(powered.gram.sum, powered.gram.clusters)
-        variance = own.gram.sum * these.inflation
-    if not people:
-        return _errors(these, variance, None, None)
-    cell = np.tile(np.arange(len(means.models)), 2)
-    tasted = for_people(own.ballots, own.adds, cell, plain, variance, own.prompts)
-    made = these.of_people(powered.ballots, powered.adds, powered.prompts)
-    voted = Voted(powered.ballots.voters, int(judged.votes.counts.sum()), made.votes_worth)
-    return _errors(made, variance, tasted, voted)
-
-
-def _errors(
-    means: PoweredMeans, variance: FloatArray, tasted: Tasted | None, voted: Voted | None
-) -> _Errors:
-    k = len(means.models)
-    degrees = means.degrees_of(np.eye(k, 2 * k))
-    halves = None if degrees is None else (degrees, degrees)
-    if tasted is not None:
-        variance = tasted.covariance
-        every = np.array([tasted.degrees(row, means.degrees) for row in np.eye(2 * k)])
-        halves = every[:k], every[k:]
-    own = np.diag(variance)
-    return _Errors(means, (own[:k], own[k:]), halves, voted)
-
-
-@dataclass(frozen=True, eq=False)
-class _Summed:
-    """What comparisons add up to by prompt, and by voter where people voted.
-
-    `adds` is what a vote of a kind adds to each number, `prompts` how votes are spread over them.
-    """
-
-    gram: clusters.Gram
-    ballots: Ballots
-    adds: csr_array
-    prompts: Shares | None
-
-
-def _summed(
-    cursor: Cursor,
-    selection: Selection,
-    models: tuple[str, ...],
-    influences: Sequence[OwnInfluence],
-    ties: Ties,
-    *,
-    prompts: bool,
-    people: int,
-) -> _Summed:
-    of_pairs = [each.of_pairs for each in influences]
-    cells, k = stacked(of_pairs), len(models)
-    gram, counted = clusters.Gram(cells, 2 * k), clusters.VoterCounts(cells, people)
-    counts_in = cells_of_models(k, of_pairs[0].labelled.shape[3], ties)
-    total, on_prompts = np.zeros(len(counted.kinds)), list[csr_array]()
-    for block in blocks(cursor, selection, models, cells, voters=people > 0):
-        found = block.by_prompt
-        if prompts:
-            gram.add(found)
-        if people:
-            counted.add(block)
-            voted = csr_array(found[:, counted.kinds])
-            total += np.asarray(voted.sum(axis=0), dtype=np.float64).ravel()
-            on_prompts.append(voted)
-    ballots = Ballots(counted.by_voter, counted.repeated, counts_in, total)
-    spread: Shares | None = None
-    for voted in on_prompts if prompts else []:
-        more = shares_of(voted, counts_in, ballots.size)
-        spread = more if spread is None else spread + more
-    adds = csr_array(cells.by_model(2 * k)[counted.kinds])
-    return _Summed(gram, ballots, adds, spread)
 
 
 def _own(
@@ -375,6 +224,20 @@ def _own(
         return None
     cast, judge, people = judge_quality.own_preference(cursor, selection, models, voters=voters)
     return OwnCounts(models, _rows(cast), judge, people)
+
+
+def _of_verdicts(cursor: Cursor, selection: Selection) -> dict[str, Any]:
+    """Return what verdicts alone say of their judge, and how it is heard."""
+    return {
+        "orders": judge_quality.orders(cursor, selection),
+        "lengths": judge_quality.lengths(cursor, selection),
+        "use": judge_use(cursor, selection),
+    }
+
+
+def _calibration(cursor: Cursor, selection: Selection, *, voters: bool) -> Calibration | None:
+    likely, outcomes, cast = judge_quality.probabilities(cursor, selection, voters=voters)
+    return calibration(likely, outcomes, _rows(cast))
 
 
 def _rows(cast: judge_quality.Cast) -> CastRows:

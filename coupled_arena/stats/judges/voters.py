@@ -173,13 +173,11 @@ class Tasted:
         )
         cells = np.unique(self.cell[weights != 0])
         known = self.shares.degrees_of(voters / alone if alone > 0 else 0.0, cells)
-        if prompts is None or RULE == "min":
-            return known if prompts is None else min(known, prompts)
+        if prompts is None:
+            return known
+        # The sum of both is known better than the part that is known worse, if that part is small.
         spread = these**2 / max(prompts, 1.0) + voters**2 / known
-        return max(total**2 / spread, 1.0) if spread > 0 else 1.0
-
-
-RULE = "sum"
+        return max(min(known, prompts), total**2 / spread if spread > 0 else 1.0)
 
 
 def for_people(

@@ -91,6 +91,11 @@ class Rankings:
         return Rankings(tuple(models), self.prompt[kept], *rows, self.judges)
 
     @property
+    def shared(self) -> bool:
+        """Whether any comparisons share a prompt."""
+        return len(np.unique(self.prompt)) < len(self.prompt)
+
+    @property
     def clusters(self) -> int:
         """How many clusters have a comparison with a vote."""
         return len(np.unique(self.prompt[self.shown]))
@@ -145,8 +150,11 @@ class Rankings:
         k, added = len(self.models), self._added(influence)
         low, high = np.minimum(self.first, self.second), np.maximum(self.first, self.second)
         turned = (self.first > self.second)[:, None]
-        kinds, of = np.unique(np.stack([low, high, self.prompt]), axis=1, return_inverse=True)
-        sums = [np.bincount(of, x) for x in np.where(turned, added[:, ::-1], added).T]
+        sums = list(np.where(turned, added[:, ::-1], added).T)
+        kinds = np.stack([low, high, self.prompt])
+        if self.shared:
+            kinds, of = np.unique(kinds, axis=1, return_inverse=True)
+            sums = [np.bincount(of, x) for x in sums]
         own, cross = np.zeros((k, k)), np.zeros((k, k))
         np.add.at(own, (kinds[0], kinds[1]), sums[0] ** 2)
         np.add.at(own, (kinds[1], kinds[0]), sums[1] ** 2)
@@ -176,11 +184,14 @@ class Rankings:
         kinds = Kinds(low * k + high, adds)
         size = np.zeros((k, k))
         np.add.at(size, (low, high), 1)
-        both = table_of_clusters(voter * (int(prompt.max()) + 1) + prompt)
-        repeated = both[np.diff(both.indptr) > 1]
+        repeated, prompts, shared = csr_array((0, len(rows))), None, self.shared
+        if shared:
+            both = table_of_clusters(voter * (int(prompt.max()) + 1) + prompt)
+            repeated = both[np.diff(both.indptr) > 1]
+            shared = len(np.unique(prompt)) < len(prompt)  # by votes, not by verdicts alone
         table = VoterTable(kinds, table_of_clusters(voter), repeated, size + size.T)
-        shared = len(np.unique(prompt)) < len(prompt)
-        prompts = Shares.of(kinds.votes(table_of_clusters(prompt)), table.size) if shared else None
+        if shared:
+            prompts = Shares.of(kinds.votes(table_of_clusters(prompt)), table.size)
         return of_people(estimate, plain, table, prompts)
 
     def prompts(self, *, by_order: bool = False) -> PairPrompts:

@@ -299,8 +299,9 @@ def _people(audit: Audit) -> dict[str, Any]:
 def audit_text(audit: Audit) -> str:
     """Return an audit for a terminal."""
     estimates = audit.estimates
-    of_votes = f"ties {estimates.ties}, voters {estimates.voters}, " if estimates.judged else ""
-    settings = f"{of_votes}alpha {audit.alpha:g}"
+    settings = f"alpha {audit.alpha:g}"
+    if estimates.judged:
+        settings = f"ties {estimates.ties}, {settings}, voters {estimates.voters}"
     table = audit_models(audit)
     text = table.showing(*table.shown, "tau_max_low").text()
     soft = (

@@ -10,6 +10,7 @@ import pytest
 
 import coupled_arena as ca
 from coupled_arena.analysis.audit.chosen import AuditChoice, read_chosen
+from coupled_arena.analysis.audit.plan import PlanGoal, plan_interval
 from coupled_arena.analysis.audit.result import read_audit
 from coupled_arena.analysis.audit.verdicts import LiveAudits
 from coupled_arena.core.choices import Control, JudgeScore, Ties, Truth, Voters
@@ -21,6 +22,7 @@ from coupled_arena.store.transfer.comparison_rows import store_of_rows
 from coupled_arena.views.figures.caption import audit_method
 from coupled_arena.views.tables.audit import audit_answer, audit_text
 from coupled_arena.views.words.audit import audit_warnings
+from coupled_arena.views.words.plan import plan_words
 
 J = Selection(judge="j")
 OUTCOMES = np.array(["first", "second", "tie"], dtype=object)
@@ -105,6 +107,29 @@ def test_the_audit_says_whom_it_is_for(store):
     assert "alpha 0.05, voters like" in audit_text(like)
     assert "for exactly these voters" in " ".join(audit_method(these))
     assert "for exactly these voters" not in " ".join(audit_method(like))
+
+
+def test_a_plan_of_an_interval_speaks_in_people(store):
+    estimates = read_audit(store, J).estimates
+    tasted = estimates.means.tasted
+    (width,) = [row.b_high - row.b_low for row in read_audit(store, J).models[:1]]
+    place = estimates.models.index("model 1")
+    wide, narrow = (
+        plan_interval(estimates, PlanGoal("model 1", width=share * width)) for share in (0.5, 0.05)
+    )
+    assert (wide.people.n, wide.people.each, wide.people.equal) == (
+        6,
+        50,
+        pytest.approx(6, rel=0.02),
+    )
+    assert wide.people.within == pytest.approx(tasted.these[place, place])
+    variance = wide.people.within + wide.people.between
+    assert variance == pytest.approx(estimates.means.covariance[place, place])
+    # Six people more who vote as often halve the variance, and so on.
+    votes = wide.needs.votes_alone / wide.votes_there
+    assert wide.people_to_ask == pytest.approx(6 * (votes - 1), abs=1)
+    assert not narrow.same_people
+    assert any("Tastes differ" in each for each in plan_words(narrow))
 
 
 def test_one_person_speaks_for_nobody_else(drawn):

@@ -14,6 +14,9 @@ from coupled_arena.analysis.leaderboard.result import leaderboard
 from coupled_arena.core.choices import BoardSource, TieScore, Voters, Weighting
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.records import Prompt
+from coupled_arena.stats.simulation.coverage import estimate_drawn
+from coupled_arena.stats.simulation.rank_set_runs import Ranking
+from coupled_arena.stats.simulation.rankings import Rankings
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.views.addresses import BoardAddresses
@@ -132,6 +135,33 @@ def test_the_board_is_what_loops_over_prompts_make_of_votes_and_verdicts(drawn, 
     assert BoardSource.JUDGE not in found.by_source
     twice = read_estimates(store, Selection(judge="y", more_judges=("x",)), method)
     assert twice.by_source[BoardSource.PPR].judge_weights == pytest.approx(tuning[::-1], abs=1e-12)
+
+
+def as_rankings(drawn):
+    """Return the same as comparisons with voters: silent where a judge is, if somebody voted."""
+    rows = []
+    for n, (pair, votes, said) in enumerate(drawn):
+        code = 16 if None in said else 4 * said[0] + said[1]
+        known = [(n, *pair, vote, code, True, voter) for voter, vote in enumerate(votes)]
+        rows += known or ([(n, *pair, 0, code, False, 0)] if code < 16 else [])
+    columns = [np.array(column) for column in zip(*rows, strict=True)]
+    return Rankings(tuple(MODELS), *columns, judges=2)
+
+
+def test_voters_have_tastes_beside_several_judges_too(drawn, store):
+    rankings = as_rankings(drawn)
+    for voters in Voters:
+        found = read_estimates(store, TOGETHER, Method(voters=voters))
+        for source, ranking in (
+            (BoardSource.PPR, Ranking.PPR),
+            (BoardSource.HUMAN, Ranking.HUMAN),
+        ):
+            one = found.by_source[source]
+            expected = estimate_drawn(rankings, ranking, voters=voters)
+            assert one.theta == pytest.approx(expected.theta, abs=1e-12)
+            assert one.covariance == pytest.approx(expected.covariance, abs=1e-12)
+            assert one.degrees == pytest.approx(expected.degrees, rel=1e-9)
+            assert one.judge_weights == pytest.approx(expected.judge_weights, abs=1e-12)
 
 
 @pytest.mark.parametrize("weighting", list(Weighting))

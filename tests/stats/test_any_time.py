@@ -9,15 +9,16 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import beta
 
-from coupled_arena.core.choices import Cutoff, Design
+from coupled_arena.core.choices import Cutoff, Design, Voters
 from coupled_arena.stats.counts import JudgedCounts, PairCounts
 from coupled_arena.stats.ranking import any_time
 from coupled_arena.stats.ranking.distances import Distances
 from coupled_arena.stats.ranking.estimates import estimate, estimate_from_votes
 from coupled_arena.stats.ranking.rank_sets import rank_sets
+from coupled_arena.stats.simulation import watching
 from coupled_arena.stats.simulation.coverage import SimulationPlan, estimate_drawn
 from coupled_arena.stats.simulation.rank_set_runs import Ranking
-from coupled_arena.stats.simulation.truths import SimulatedTruth, evenly
+from coupled_arena.stats.simulation.truths import Campaign, SimulatedTruth, evenly
 from coupled_arena.stats.simulation.watching import WatchPlan, watch
 
 
@@ -141,6 +142,49 @@ def test_what_is_planned_suffices_on_a_board_that_is_watched():
     (found, _) = watch(WatchPlan(plan, every=6)).cutoffs
     error = (power * (1 - power) / repeats) ** 0.5
     assert found.separated == pytest.approx(power, abs=3 * error)
+
+
+def test_voters_of_a_campaign_come_one_after_the_other(monkeypatch):
+    """Somebody looks after every 25 votes, and not before the third voter has come."""
+    seen = []
+
+    def look(drawn, *settings):
+        seen.append(np.sort(np.bincount(drawn.voter, minlength=6)))
+        return estimate_drawn(drawn, *settings)
+
+    monkeypatch.setattr(watching, "estimate_drawn", look)
+    campaign = Campaign((2.0, 0.0, -2.0), 6, 300, taste=0.2)
+    found = watch(WatchPlan(SimulationPlan(campaign, 1, cutoffs=(Cutoff.ANY_TIME,)), every=25))
+    whole = [[0, 0, 0, 25, 50, 50], [0, 0, 0, 50, 50, 50], [0, 0, 25, 50, 50, 50]]
+    assert [each.tolist() for each in seen[:3]] == whole
+    assert [each.sum() for each in seen] == list(range(125, 301, 25))
+    human, powered = found.cutoffs  # nobody judges, so both are one
+    assert (human.coverage, human.size) == (powered.coverage, powered.size)
+
+
+def test_with_two_voters_nobody_looks():
+    campaign = Campaign((3.0, -3.0), 2, 200)
+    plan = SimulationPlan(campaign, 2, cutoffs=(Cutoff.ANY_TIME,))
+    (human, _) = watch(WatchPlan(plan, every=25)).cutoffs
+    assert (human.separated, human.size) == (0, 2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("k", [2, 5])
+def test_who_watches_a_campaign_is_not_misled(k):
+    """Ten people, each with all of a hundred votes before the next; the other way misleads."""
+    campaign, repeats = Campaign((0.0,) * k, 10, 1000), 40
+    like, these = (
+        watch(
+            WatchPlan(
+                SimulationPlan(campaign, repeats, cutoffs=(Cutoff.ANY_TIME,), voters=voters), 25
+            )
+        ).cutoffs[0]
+        for voters in Voters
+    )
+    error = (0.05 * 0.95 / repeats) ** 0.5
+    assert like.coverage >= 0.95 - 3 * error
+    assert these.coverage < 0.95 - 3 * error
 
 
 def test_somebody_must_look():

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coupled_arena.core.choices import Cutoff, Design, TieScore, Weighting
+from coupled_arena.core.choices import Cutoff, Design, TieScore, Voters, Weighting
 from coupled_arena.stats.counts import JudgedCounts
 from coupled_arena.stats.ranking.estimates import estimate, estimate_from_votes
 from coupled_arena.stats.ranking.judge_weights import least_weights
-from coupled_arena.stats.simulation.coverage import SimulationPlan, simulate
+from coupled_arena.stats.simulation.coverage import SimulationPlan, estimate_drawn, simulate
 from coupled_arena.stats.simulation.rank_set_runs import Ranking, binomial_error
-from coupled_arena.stats.simulation.truths import SimulatedTruth, evenly
+from coupled_arena.stats.simulation.truths import Campaign, SimulatedTruth, evenly
 from tests.stats.several_judges import by_models, by_pairs, counts_of, drawn_rows
 
 K = 4
@@ -211,6 +211,59 @@ def test_four_judges_are_too_many():
 def test_designs_with_one_judge(design):
     with pytest.raises(ValueError, match="has one judge"):
         SimulatedTruth((0.0, 0.0), 10, 10, more_judges=(0.5,), design=design)
+
+
+def test_a_campaign_with_several_judges():
+    """The first judge says the same, whoever else judges; each repeats its share of votes."""
+    shared = {"taste": 0.0, "judge_only": 3000}
+    one, three = (
+        Campaign((0.0,) * 3, 10, 3000, more_judges=more, **shared).draw(np.random.default_rng(5))
+        for more in ((), (0.3, 0.0))
+    )
+    assert (one.judges, three.judges, three.silent) == (1, 3, 64)
+    codes = three.verdict // 16, three.verdict // 4 % 4, three.verdict % 4
+    for name in ("prompt", "first", "second", "vote", "voter"):
+        assert np.array_equal(getattr(one, name), getattr(three, name))
+    # Ties .3: of what a judge says by itself .3² + .35² · 2 is what the vote says.
+    by_chance = 0.09 + 2 * 0.35**2
+    for said, quality in zip(codes, (0.5, 0.3, 0.0), strict=True):
+        agrees = quality + (1 - quality) * by_chance
+        assert np.mean(said == three.vote) == pytest.approx(agrees, abs=0.03)
+    counts = three.counts()
+    assert (counts.judges, counts.alone.sum()) == (3, 3000)
+    weights = estimate_drawn(three, Ranking.PPR).judge_weights
+    assert weights[0] > weights[1] > weights[2] - 0.05
+
+
+def test_all_judges_of_a_campaign_are_silent_at_once():
+    truth = Campaign((0.0,) * 3, 10, 600, more_judges=(0.4,), judge_only=600, silent=0.5)
+    drawn = truth.draw(np.random.default_rng(6))
+    assert drawn.shown.sum() == 600
+    unsaid = drawn.verdict == drawn.silent
+    assert 0.1 * 600 < unsaid.sum() < 0.3 * 600
+    assert drawn.shown[unsaid].all()
+    assert drawn.counts().has_silent
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("k", [2, 5])
+def test_boards_of_several_judges_hold_for_people_like_the_voters(k):
+    truth = Campaign(
+        (0.0,) * k, 10, 1000, prompts=60, prompt_effect=1.0, judge_only=1000, more_judges=(0.45,)
+    )
+    how = {"cutoffs": (Cutoff.MAX_T,), "draws": 2000}
+    like, these = (
+        simulate(SimulationPlan(truth, repeats=60, voters=voters, **how)) for voters in Voters
+    )
+    error = binomial_error(0.95, 60)
+    for found in (like, these):
+        (sets,) = (one for one in found.rank_sets if one.ranking is Ranking.PPR)
+        (ends,) = (one for one in found.intervals if one.ranking is Ranking.PPR)
+        held = sets.coverage, ends.coverage.mean()
+        if found is like:
+            assert min(held) > 0.95 - 3 * error
+        else:
+            assert max(held) < 0.95 - 3 * error
 
 
 @cache

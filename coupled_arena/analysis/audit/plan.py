@@ -266,7 +266,7 @@ def plan_interval(estimates: AuditEstimates, question: PlanGoal) -> VotePlan:
     means, k = estimates.means, len(estimates.means.models)
     lacking = _("{judge} has no verdict on {name!r}. Models with verdicts: {known}.")
     place = _place(lacking, means.models, question.model, judge=estimates.selection.judge)
-    weights = contrast(k, place)
+    weights, counted = contrast(k, place), touching(judged.votes, contrast(k, place))
     with in_one_line():
         goal = variance_for_width(question.width, question.alpha)
         made = _plan(
@@ -275,14 +275,19 @@ def plan_interval(estimates: AuditEstimates, question: PlanGoal) -> VotePlan:
             _Grounds(
                 variance=float(weights @ means.covariance[:k, :k] @ weights),
                 explained=explained(means, weights),
-                counted=touching(judged.votes, weights),
+                counted=counted,
                 votes=touching(votes, weights),
                 verdicts=touching(judged.verdicts, weights),
             ),
             goal,
             float(critical_value(question.alpha)),
         )
-    return replace(made, reworded=estimates.reworded)
+    crowd, tasted = None, means.tasted
+    if tasted is not None:
+        variances = (float(x[place, place]) for x in (tasted.these, tasted.covariance))
+        busy = tasted.voters, tasted.each, tasted.equal
+        crowd = _showing(*variances, busy, counted, counted / max(means.parts, 1), goal)
+    return replace(made, people=crowd, reworded=estimates.reworded)
 
 
 def plan_separation(board: BoardEstimates, question: PlanGoal) -> VotePlan:
@@ -394,13 +399,23 @@ def _crowd(human: Estimate, weights: FloatArray, votes: int, goal: float) -> Cro
     tastes = human.tastes
     if tastes is None or tastes.within is None:
         return None
-    total = float(weights @ human.covariance @ weights)
-    within = float(weights @ tastes.within @ weights)
+    variances = (float(weights @ x @ weights) for x in (tastes.within, human.covariance))
+    busy = tastes.voters, tastes.each, tastes.equal
+    return _showing(*variances, busy, votes, votes / max(tastes.votes, 1), goal)
+
+
+def _showing(
+    within: float,
+    total: float,
+    busy: tuple[int, float, float],
+    votes: int,
+    share: float,
+    goal: float,
+) -> Crowd | None:
+    """Return who voted, by a variance for exactly these people and for people like these."""
     if total - within < _NO_TASTES * total:
         return None
-    share = votes / max(tastes.votes, 1)
-    known = tastes.voters, tastes.each, tastes.equal, share
-    return Crowd(*known, votes, within, total - within, goal)
+    return Crowd(*busy, share, votes, within, total - within, goal)
 
 
 def _likely(

@@ -58,6 +58,14 @@ class Ballots:
         return int(known + max(round(float(self.total.sum()) - named), 0))
 
     @property
+    def busy(self) -> tuple[float, float]:
+        """Votes of a person, the median; how many equally busy people would tell as much."""
+        named = np.asarray(self.found.sum(axis=1), dtype=np.float64).ravel()
+        unknown = max(round(float(self.total.sum() - named.sum())), 0)
+        each = np.concatenate([named[named > 0], np.ones(unknown)])
+        return float(np.median(each)), float(each.sum() ** 2 / (each**2).sum())
+
+    @property
     def repeats(self) -> bool:
         """Whether anybody voted twice, so that tastes can matter, and anybody else voted."""
         known = np.count_nonzero(np.diff(self.found.indptr))
@@ -148,6 +156,8 @@ class Tasted:
         Of each number.
     shares : Shares
     voters : int
+    each, equal : float
+        Votes of a person, the median; how many equally busy people would tell as much of tastes.
     """
 
     covariance: FloatArray
@@ -157,6 +167,8 @@ class Tasted:
     cell: IntArray
     shares: Shares
     voters: int
+    each: float
+    equal: float
 
     def degrees(self, weights: FloatArray, prompts: float | None = None) -> float:
         """Return degrees of freedom of the variance of a sum of numbers, one at least.
@@ -215,9 +227,9 @@ def for_people(
     def by_vote(factor: FloatArray, votes: FloatArray) -> FloatArray:
         return weighted_gram(_scaled(adds, factor[cell]), votes)
 
-    known = np.where(told, of_votes, 0.0)
+    of_told = np.where(told, of_votes, 0.0)
     tastes = _gram(ballots.found, adds, of_voters[cell])
-    tastes -= by_vote(known, times - again) + _gram(ballots.repeated, adds, known[cell])
+    tastes -= by_vote(of_told, times - again) + _gram(ballots.repeated, adds, of_told[cell])
     if not told[size > 0].all():
         # Cells that one voter decided get what the others tell of voters; without others the most.
         more = np.where(told, 0.0, of_votes * np.maximum(size * squares - 1, 0))
@@ -228,7 +240,8 @@ def for_people(
     alone = plain * np.sqrt(np.outer(of_votes[cell], of_votes[cell]))
     of_prompts = these - alone if prompts is not None else np.zeros_like(these)
     covariance = possible(these + tastes + lost(of_prompts, tastes, prompts, shares, np.diag(size)))
-    return Tasted(covariance, these, alone, alone + tastes, cell, shares, ballots.voters)
+    known = covariance, these, alone, alone + tastes
+    return Tasted(*known, cell, shares, ballots.voters, *ballots.busy)
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,6 +3,7 @@
     python -m benchmarks.coverage [--repeats 1000] [--only WORD] [--options | --judges]
     python -m benchmarks.coverage --watch [--votes 2000] [--repeats 1000] [--only WORD]
     python -m benchmarks.coverage --campaigns [--judges | --watch] [--repeats 1000] [--only WORD]
+    python -m benchmarks.coverage --audits [--repeats 1000] [--only WORD]
     python -m benchmarks.coverage --silent [--repeats 1000] [--only WORD]
 
 Each form takes `--ties loss`: a tie is a win for neither, as in the papers.
@@ -17,6 +18,7 @@ With --campaigns: few people vote often, by tastes of their own. How often do ra
 exactly these voters (as if nobody had a taste) and for people like these? With --judges too: with
 two or three judges. With --watch too: voters come one after the other, and somebody looks after
 every 25 votes from the third voter on.
+With --audits: how often do the intervals of an audit hold there?
 With --silent: a judge says nothing on a share of one model's losses, or verdicts alone are on
 prompts that favour this model. How often do rank-sets hold, and how often are verdicts not used?
 """
@@ -34,6 +36,8 @@ from coupled_arena.stats.counts import JudgedCounts
 from coupled_arena.stats.ranking.estimates import estimate
 from coupled_arena.stats.ranking.rank_sets import LIVE_DRAWS, Separation
 from coupled_arena.stats.ranking.rank_sets import intervals as rank_intervals
+from coupled_arena.stats.simulation.audit_votes import NUMBERS
+from coupled_arena.stats.simulation.audit_votes import held as audits_held
 from coupled_arena.stats.simulation.coverage import (
     Simulation,
     SimulationPlan,
@@ -66,6 +70,7 @@ def main() -> None:
     parser.add_argument("--options", action="store_true", help="marginal sets")
     parser.add_argument("--judges", action="store_true", help="several together")
     parser.add_argument("--campaigns", action="store_true", help="few people who vote often")
+    parser.add_argument("--audits", action="store_true", help="of a judge, in campaigns")
     parser.add_argument("--silent", action="store_true", help="a judge is silent, or elsewhere")
     parser.add_argument("--ties", type=TieScore, choices=list(TieScore), default=TieScore.HALF)
     given = parser.parse_args()
@@ -74,6 +79,10 @@ def main() -> None:
         head("setting", "boards", "votes", "PPR, unchecked", "PPR", "verdicts not used", "variance")
         wanted = (one for one in silent_settings() if given.only in one[0])
         lines = (checked(*one, *how) for one in wanted)
+    elif given.audits:
+        head("setting", "audits", *(f"{name}: these, like, width" for name in NUMBERS))
+        wanted = (one for one in audited_campaigns() if given.only in one[0])
+        lines = (audited(*one, given.repeats) for one in wanted)
     elif given.campaigns and given.judges:
         head("setting", "boards", "judges", "max-t", "size", "intervals", "width")
         wanted = (one for one in judged_campaigns() if given.only in one[0])
@@ -178,6 +187,16 @@ def judged_campaigns() -> Iterator[tuple[str, Campaign]]:
                 name = f"k={k}, {voters} voters x 100, 60 prompts, effect 1, taste 0.7"
                 shared = {"prompts": 60, "prompt_effect": 1.0, "judge_only": voters * 100}
                 yield name, Campaign(evenly(k, 0), voters, voters * 100, more_judges=more, **shared)  # type: ignore[arg-type]
+
+
+def audited_campaigns() -> Iterator[tuple[str, Campaign]]:
+    """Yield campaigns of three equal models with a judge, on shared prompts."""
+    for voters in (5, 10, 30):
+        for taste in (0.0, 0.7):
+            name = f"{voters} voters x 100, 60 prompts, effect 1, taste {taste:g}"
+            votes = voters * 100
+            shared = {"prompts": 60, "prompt_effect": 1.0, "judge_only": votes}
+            yield name, Campaign(evenly(3, 0), voters, votes, taste, **shared)  # type: ignore[arg-type]
 
 
 def watched_campaigns() -> Iterator[tuple[str, Campaign]]:
@@ -349,6 +368,17 @@ def watched(name: str, truth: SimulatedTruth, repeats: int, ties: TieScore) -> s
         after += f" ({always.votes:,.0f} votes)"
     shares = (once.coverage_at_last, once.coverage, always.coverage)
     return row(name, *(marked(share, result.repeats) for share in shares), after)
+
+
+def audited(name: str, truth: Campaign, repeats: int) -> str:
+    """Return how often intervals of audits hold, and how much wider those for people like these."""
+    found = [audits_held(truth, repeats, voters=like) for like in (False, True)]
+    (these, narrow), (like, wide) = found
+    cells = (
+        f"{marked(one, repeats)}, {marked(other, repeats)}, {ratio:.2f}"
+        for one, other, ratio in zip(these, like, wide / narrow, strict=True)
+    )
+    return row(name, f"{repeats:,}", *cells)
 
 
 def watched_campaign(name: str, truth: Campaign, repeats: int, ties: TieScore) -> str:

@@ -140,7 +140,8 @@ def test_one_person_speaks_for_nobody_else(drawn):
     assert "One person cast all votes: this audit speaks for that person only." in (
         audit_warnings(like)
     )
-    assert audit_answer(like)["votes_worth"] is None
+    answer = audit_answer(like)
+    assert (answer["voters"], answer["people"], answer["votes_worth"]) == ("these", 1, None)
 
 
 def test_a_voter_for_each_vote_changes_nothing(drawn):

@@ -11,7 +11,7 @@ from typing import Any
 
 from coupled_arena.analysis.audit.plan import VotePlan
 from coupled_arena.analysis.audit.result import Audit, ModelAudit
-from coupled_arena.core.choices import Control, Truth
+from coupled_arena.core.choices import Control, Truth, Voters
 from coupled_arena.core.language import N_
 from coupled_arena.stats.judges.judge_probabilities import ProbabilityMean
 from coupled_arena.stats.judges.powered_means import Difference
@@ -289,8 +289,9 @@ def audit_answer(audit: Audit) -> dict[str, Any]:
 def _people(audit: Audit) -> dict[str, Any]:
     estimates = audit.estimates
     voted = estimates.voted
+    voters = Voters.THESE if voted and voted.alone else estimates.voters
     return {
-        "voters": estimates.voters.value if estimates.truth is Truth.VOTES else None,
+        "voters": voters.value if estimates.truth is Truth.VOTES else None,
         "people": voted.people if voted else None,
         "votes_worth": voted.worth if voted else None,
     }

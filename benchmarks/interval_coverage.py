@@ -26,7 +26,7 @@ from coupled_arena.stats.judges.judge_probabilities import probability_means
 from coupled_arena.stats.judges.powered_means import difference
 from coupled_arena.stats.judges.quality import calibration, self_preference
 from coupled_arena.stats.judges.samples import GradedAnswers
-from coupled_arena.stats.judges.voters import CastRows
+from coupled_arena.stats.judges.voter_tastes import CastRows
 from coupled_arena.stats.simulation.rank_set_runs import binomial_error
 from coupled_arena.store.queries.comparisons import Selection
 

@@ -9,7 +9,7 @@ import pytest
 
 from coupled_arena.core.choices import Ties
 from coupled_arena.stats.judges.quality import calibration, self_preference
-from coupled_arena.stats.judges.voters import Ballots, CastRows, for_people, mean_errors
+from coupled_arena.stats.judges.voter_tastes import Ballots, CastRows, for_people, mean_errors
 from coupled_arena.stats.simulation.audit_votes import NUMBERS, AuditedVotes, held, truths
 from coupled_arena.stats.simulation.rankings import Rankings, table_of_clusters
 from coupled_arena.stats.simulation.truths import Campaign

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from coupled_arena.stats.judges.quality import BINS, calibration, self_preference
-from coupled_arena.stats.judges.voters import CastRows
+from coupled_arena.stats.judges.voter_tastes import CastRows
 from coupled_arena.stats.simulation.rank_set_runs import binomial_error
 
 NAMES = ("own",)

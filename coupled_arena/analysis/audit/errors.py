@@ -18,14 +18,14 @@ from coupled_arena.core.sql import Cursor
 from coupled_arena.stats.counts import FloatArray, JudgedCounts
 from coupled_arena.stats.judges.powered_means import PoweredMeans
 from coupled_arena.stats.judges.samples import Compared, OwnInfluence
-from coupled_arena.stats.judges.voters import (
+from coupled_arena.stats.judges.voter_tastes import (
     Ballots,
     Tasted,
     cells_of_models,
     for_people,
     shares_of,
 )
-from coupled_arena.stats.ranking.voters import Shares
+from coupled_arena.stats.ranking.voter_tastes import Shares
 from coupled_arena.store.queries import clusters
 from coupled_arena.store.queries.clusters import blocks
 from coupled_arena.store.queries.comparisons import Selection

@@ -26,7 +26,7 @@ from coupled_arena.stats.judges.quality import (
     self_preference,
 )
 from coupled_arena.stats.judges.samples import GradedAnswers, ModelCounts, OwnInfluence
-from coupled_arena.stats.judges.voters import CastRows
+from coupled_arena.stats.judges.voter_tastes import CastRows
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import comparisons, judge_quality
 from coupled_arena.store.queries.benchmark_scores import reworded

@@ -19,7 +19,7 @@ from coupled_arena.core.verdicts import ABSTAINED_CODE
 from coupled_arena.stats.counts import OUTCOMES, FloatArray, IntArray, JudgedCounts, PairCounts
 from coupled_arena.stats.coupling.modes import ModeComparison, compare_modes
 from coupled_arena.stats.influence import Influence, PairProducts
-from coupled_arena.stats.judges.voters import side_by_side
+from coupled_arena.stats.judges.voter_tastes import side_by_side
 from coupled_arena.stats.ranking.estimates import Estimate
 from coupled_arena.stats.ranking.sides import Sides, SideSums
 from coupled_arena.stats.ranking.voter_tastes import Kinds, Shares, VoterTable, of_people

@@ -42,8 +42,8 @@ from coupled_arena.stats.judges.samples import (
     kept_verdicts,
     ratio,
 )
-from coupled_arena.stats.judges.voters import Ballots, Tasted, for_people
-from coupled_arena.stats.ranking.voters import Shares
+from coupled_arena.stats.judges.voter_tastes import Ballots, Tasted, for_people
+from coupled_arena.stats.ranking.voter_tastes import Shares
 
 FEWEST_VERDICTS = 2
 """Verdicts alone that a model needs before its judge counts: one has no variance."""

@@ -6,7 +6,7 @@ the own one, less 1 where people do. Its standard error is that of a ratio of su
 .. math:: \frac{1}{n}\sqrt{\frac{G}{G - 1} \sum_g (d_g - \bar d\, n_g)^2},
 
 with Student's t of G - 1 degrees of freedom for G prompts. For people like the voters it is that of
-`coupled_arena.stats.judges.voters`, by voter and prompt. Calibration follows [1]_ for the
+`coupled_arena.stats.judges.voter_tastes`, by voter and prompt. Calibration follows [1]_ for the
 expected error in bins, and [2]_ for the score, whose interval is made likewise. Percentiles of a
 bootstrap would not hold for the error: chance alone makes it positive, and resampling adds to that.
 Its interval is the error give or take the sum of what all bins move by. That sum bounds by how much
@@ -29,7 +29,7 @@ import numpy as np
 
 from coupled_arena.stats.counts import FloatArray, IntArray
 from coupled_arena.stats.intervals import critical_value
-from coupled_arena.stats.judges.voters import CastRows, mean_errors
+from coupled_arena.stats.judges.voter_tastes import CastRows, mean_errors
 
 BINS = 10
 _DRAWS, _SEED = 10_000, 1950

@@ -1,7 +1,7 @@
 """Audits of a judge by people who vote often, by tastes of their own: how often intervals hold.
 
-All models are equal. A judge repeats what a voter without a taste would say, or judges by itself,
-so its bias is nothing, and its correlation with people follows from two integrals.
+All models are equal. A judge repeats what a voter without a taste would say, or judges by itself.
+So it has no bias, and its correlation with people follows from two integrals.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from coupled_arena.stats.intervals import critical_value
 from coupled_arena.stats.judges.agreement import Agreement
 from coupled_arena.stats.judges.powered_means import PoweredMeans, difference
 from coupled_arena.stats.judges.samples import Compared, ModelCounts, OwnInfluence
-from coupled_arena.stats.judges.voters import (
+from coupled_arena.stats.judges.voter_tastes import (
     Ballots,
     Tasted,
     cells_of_models,
@@ -28,7 +28,7 @@ from coupled_arena.stats.judges.voters import (
     shares_of,
     side_by_side,
 )
-from coupled_arena.stats.ranking.voters import Shares
+from coupled_arena.stats.ranking.voter_tastes import Shares
 from coupled_arena.stats.simulation.rankings import Rankings, table_of_clusters
 from coupled_arena.stats.simulation.truths import Campaign
 

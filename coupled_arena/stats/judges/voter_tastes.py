@@ -1,13 +1,14 @@
 r"""What voters with tastes of their own add to the errors of numbers beside votes: those of audits.
 
-Each number is a mean, or near one, over the votes of a cell: over all comparisons of a model, which
-are also those of its opponents. With u the sums by voter, by prompt and by both of what votes add,
+Each number is a mean, or near one, over the votes of a cell: over all comparisons of a model. These
+are also comparisons of its opponents. With u the sums by voter, by prompt and by both,
 
 .. math:: \Sigma = \sum_v u_v u_v^\top + \sum_q u_q u_q^\top - \sum_{vq} u_{vq} u_{vq}^\top,
 
-as in `coupled_arena.stats.ranking.voters`, whose cells are pairs. Residuals are taken from the mean
-of a cell, which takes Σ W² of what voters add, with W the share of a voter in the cell. This module
-knows no judge and no error level.
+as in `coupled_arena.stats.ranking.voter_tastes`, where cells are pairs. Residuals are taken from
+the mean of a cell. That takes Σ W² of what voters add, with W the share of a voter in the cell.
+
+This module knows no judge and no error level.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from coupled_arena.core.choices import Ties
 from coupled_arena.stats.counts import OUTCOMES, FloatArray, IntArray
 from coupled_arena.stats.crossed import CONCENTRATED
 from coupled_arena.stats.influence import Influence
-from coupled_arena.stats.ranking.voters import Shares, lost, possible, weighted_gram
+from coupled_arena.stats.ranking.voter_tastes import Shares, lost, possible, weighted_gram
 
 
 @dataclass(frozen=True, eq=False)

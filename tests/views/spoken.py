@@ -33,6 +33,7 @@ from coupled_arena.core.choices import (
     PValues,
     Ties,
     Trait,
+    Voters,
 )
 from coupled_arena.core.language import _
 from coupled_arena.core.records import Mode
@@ -236,6 +237,15 @@ def _audits_of_estimates(base):
         )
         shown = replace(base, estimates=changed, tau_max_range=ranges, first_by_people=0.4)
         yield audit_findings(shown)
+    if estimates.voted is not None:  # of people, not of a benchmark
+        one = (
+            {"people": 1, "worth": None},
+            {"people": 9, "worth": 89.0},
+            {"people": 9, "worth": 9.0},
+        )
+        voted = [{"voted": replace(estimates.voted, votes=90, **each)} for each in one]
+        for change in (*voted, {"voters": Voters.THESE}, {"majority": True}):
+            yield audit_findings(replace(base, estimates=replace(estimates, **change)))
     for only in Mode:
         yield " ".join(key_words(replace(base, estimates=replace(estimates, only=only))))
 

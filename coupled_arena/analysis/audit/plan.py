@@ -284,9 +284,9 @@ def plan_interval(estimates: AuditEstimates, question: PlanGoal) -> VotePlan:
         )
     crowd, tasted = None, means.tasted
     if tasted is not None:
-        variances = (float(x[place, place]) for x in (tasted.these, tasted.covariance))
+        within, total = (float(x[place, place]) for x in (tasted.these, tasted.covariance))
         busy = tasted.voters, tasted.each, tasted.equal
-        crowd = _showing(*variances, busy, counted, counted / max(means.parts, 1), goal)
+        crowd = _showing(within, total, busy, counted, counted / max(means.parts, 1), goal)
     return replace(made, people=crowd, reworded=estimates.reworded)
 
 
@@ -399,9 +399,9 @@ def _crowd(human: Estimate, weights: FloatArray, votes: int, goal: float) -> Cro
     tastes = human.tastes
     if tastes is None or tastes.within is None:
         return None
-    variances = (float(weights @ x @ weights) for x in (tastes.within, human.covariance))
+    within, total = (float(weights @ x @ weights) for x in (tastes.within, human.covariance))
     busy = tastes.voters, tastes.each, tastes.equal
-    return _showing(*variances, busy, votes, votes / max(tastes.votes, 1), goal)
+    return _showing(within, total, busy, votes, votes / max(tastes.votes, 1), goal)
 
 
 def _showing(

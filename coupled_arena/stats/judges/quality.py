@@ -78,12 +78,13 @@ def self_preference(
     total, prompts = int(rows.times.sum()), rows.prompts
     if not total:
         return None
-    shares = [float((rows.times * each).sum() / total) for each in (judge, people)]
+    by_judge, by_people = (float((rows.times * x).sum() / total) for x in (judge, people))
     mean, half = float((rows.times * (judge - people)).sum() / total), float("nan")
     if prompts > 1:
         error, degrees = _error(rows, (judge - people).astype(np.float64))
         half = float(critical_value(alpha, np.array(degrees))) * error
-    return SelfPreference(models, total, prompts, *shares, mean, mean - half, mean + half)
+    ends = mean - half, mean + half
+    return SelfPreference(models, total, prompts, by_judge, by_people, mean, *ends)
 
 
 def _error(rows: CastRows, values: FloatArray) -> tuple[float, float]:

@@ -291,7 +291,7 @@ def mean_errors(rows: CastRows, adds: FloatArray) -> MeanErrors:
     adds : ndarray of float64, shape (rows, q)
         What a vote of each row adds to the error of each mean.
     """
-    n, q = adds.shape
+    n, q = (int(size) for size in adds.shape)
     on_prompt = _clusters(rows.prompt, rows.times)
     prompts, columns = on_prompt.shape[0], csr_array(adds)
     these = _gram(on_prompt, columns, np.ones(q)) * (prompts / (prompts - 1))

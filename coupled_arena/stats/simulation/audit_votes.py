@@ -102,11 +102,12 @@ class AuditedVotes:
     def intervals(self, alpha: float = 0.05) -> dict[str, FloatArray]:
         """Return low and high of each of `NUMBERS`, shape (2, models or pairs)."""
         k, means = len(self.means.models), self.means
-        degrees = means.degrees_of(np.eye(k, 2 * k))
+        rows = np.eye(2 * k)
+        degrees = means.degrees_of(rows[:k])
+        halves = degrees, degrees
         if self.tasted is not None:
-            rows = np.eye(2 * k)
-            degrees = np.array([self.tasted.degrees(each, means.degrees) for each in rows])
-        halves = [degrees, degrees] if self.tasted is None else np.split(degrees, 2)  # type: ignore[arg-type]
+            every = np.array([self.tasted.degrees(each, means.degrees) for each in rows])
+            halves = every[:k], every[k:]
         variances = np.split(np.diag(self.bias_and_rho), 2)
         bias = self.table.bias_interval(critical_value(alpha, halves[0]), variances[0])
         worth = self.table.tau_max_interval(alpha, variances[1], means.clusters, halves[1])
@@ -161,7 +162,7 @@ def _kinds(drawn: Rankings, counts: JudgedCounts) -> IntArray:
     pair = drawn.first * k + drawn.second
     voted = (pair * len(OUTCOMES) + drawn.vote) * codes + drawn.verdict
     alone = k * k * len(OUTCOMES) * codes + pair * codes + drawn.verdict
-    return np.where(drawn.shown, voted, alone)
+    return np.asarray(np.where(drawn.shown, voted, alone), dtype=np.int64)
 
 
 def _by_kind(cluster: IntArray, kind: IntArray, kinds: int) -> csr_array:
@@ -171,5 +172,5 @@ def _by_kind(cluster: IntArray, kind: IntArray, kinds: int) -> csr_array:
 
 
 def _squares(found: csr_array, adds: csr_array) -> FloatArray:
-    sums = found @ adds
+    sums = csr_array(found @ adds)
     return np.asarray((sums.T @ sums).todense(), dtype=np.float64)

@@ -188,9 +188,10 @@ class Tasted:
         known = self.shares.degrees_of(voters / alone if alone > 0 else 0.0, cells)
         if prompts is None:
             return known
-        # The sum of both is known better than the part that is known worse, if that part is small.
+        # Satterthwaite's: a sum is known better than its small part that is known worse. Where
+        # nobody has a taste, the lesser of both makes intervals of ten people 13 % wider, this 3 %.
         spread = these**2 / max(prompts, 1.0) + voters**2 / known
-        return max(min(known, prompts), total**2 / spread if spread > 0 else 1.0)
+        return max(total**2 / spread if spread > 0 else 1.0, 1.0)
 
 
 def for_people(

@@ -190,7 +190,7 @@ def _columns(table: csr_array, data: FloatArray) -> FloatArray:
 
     SciPy would first sort the places of what it multiplies, which takes most of the time.
     """
-    return np.bincount(table.indices, data, table.shape[1])
+    return np.asarray(np.bincount(table.indices, data, table.shape[1]), np.float64)
 
 
 def _total(table: csr_array) -> FloatArray:

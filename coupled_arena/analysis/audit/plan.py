@@ -298,14 +298,7 @@ def plan_separation(board: BoardEstimates, question: PlanGoal) -> VotePlan:
     human, selection = board.by_source.get(BoardSource.HUMAN), board.selection
     if human is None:
         raise ArenaError(_("Too few votes yet to plan from: there are none."))
-    lacking = _("The leaderboard has no vote on {name!r}. Models with votes: {known}.")
-    place = _place(lacking, human.models, question.model)
-    for other in question.others:
-        if _place(lacking, human.models, other) == place:
-            text = _("{model} cannot be separated from itself. Name two models.")
-            raise ArenaError(text.format(model=question.model))
-        if not human.joins(question.model, other):
-            raise ArenaError(_(UNJOINED).format(one=question.model, other=other))
+    _check_joined(human, question)
     with in_one_line():
         leads = [_Lead.of(board, question, other) for other in question.others]
         hardest = max(leads, key=lambda each: each.error)
@@ -342,6 +335,18 @@ def plan_separation(board: BoardEstimates, question: PlanGoal) -> VotePlan:
         for each in (likely.most, likely.least)
     )
     return replace(made, estimated_lead=hardest.estimated, votes_least=least, votes_most=most)
+
+
+def _check_joined(human: Estimate, question: PlanGoal) -> None:
+    """Refuse models without votes, or that no votes join."""
+    lacking = _("The leaderboard has no vote on {name!r}. Models with votes: {known}.")
+    place = _place(lacking, human.models, question.model)
+    for other in question.others:
+        if _place(lacking, human.models, other) == place:
+            text = _("{model} cannot be separated from itself. Name two models.")
+            raise ArenaError(text.format(model=question.model))
+        if not human.joins(question.model, other):
+            raise ArenaError(_(UNJOINED).format(one=question.model, other=other))
 
 
 @dataclass(frozen=True, eq=False)

@@ -282,7 +282,7 @@ class PairSums:
     def _by_pair(self, table: csr_array, data: FloatArray) -> FloatArray:
         """Return sums by pair of numbers at the places of a table: SciPy would sort these first."""
         k = len(self.squares)
-        return np.bincount(table.indices, data, k * k).reshape(k, k)
+        return np.asarray(np.bincount(table.indices, data, k * k), np.float64).reshape(k, k)
 
 
 class VoterCounts:

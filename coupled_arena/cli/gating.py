@@ -18,7 +18,7 @@ from coupled_arena.api.gates import contenders, gate_result
 from coupled_arena.api.gates import gate as gate_of_scores
 from coupled_arena.cli import analyses
 from coupled_arena.cli.derived import as_options, before_last, flag, parameter, read, signed
-from coupled_arena.cli.generation import Data, Tasks, generated_text, marker_of, owned
+from coupled_arena.cli.generation import PAPER, Data, Tasks, generated_text, marker_of, owned
 from coupled_arena.cli.shared import Preset, show
 from coupled_arena.core.choices import Battles, Look
 from coupled_arena.core.errors import SettingsError
@@ -112,8 +112,9 @@ def _draw(given: Mapping[str, Any], asked: dict[str, Any]) -> None:
     for name in models:
         settings.catalog[name]  # raises if there is none
     from coupled_arena.battles.gate_runs import in_drawn_order
+    from coupled_arena.tasks.task import Wording
 
-    marker = marker_of(asked["task"], asked["data"])
+    marker = marker_of(asked["task"], asked["data"], wording=Wording())
     marker.task.ready()  # before the models, which take a while to load
     prompts = in_drawn_order(marker.prompts, wanted.seed)[: asked["most_prompts"]]
     plan = _plan(settings, prompts, models, given, asked, marker.task.max_new_tokens)
@@ -167,7 +168,7 @@ def _plan(
     room: int,
 ) -> BatchPlan:
     """Return one way of drawing, in one mode."""
-    defaults = {"temperature": 0.7, "top_k": 0, "top_p": 1.0, "max_new_tokens": room}
+    defaults = {**PAPER, "max_new_tokens": room}
     drawn = {each.name: read(each, asked[each.name]) for each in _DRAWN if each.name != "at_once"}
     plan = face.run_plan(
         *(settings, prompts, models),

@@ -41,7 +41,7 @@ class Tasks(StrEnum):
     PAIRWISE = "pairwise"
 
 
-_PAPER: dict[str, float] = {"temperature": 0.7, "top_k": 0, "top_p": 1.0}  # of coupled generation
+PAPER: dict[str, float] = {"temperature": 0.7, "top_k": 0, "top_p": 1.0}  # of coupled generation
 
 Names = Annotated[str, typer.Option(help="Two or more model names: A,B[,C].")]
 
@@ -173,7 +173,7 @@ def benchmark(
     from coupled_arena.tasks.task import Wording
 
     wording = Wording(*map(_text_of, (system, question, answer_prefix)))
-    paper = dict(_PAPER)
+    paper = dict(PAPER)
     at_once = given.pop("at_once")
     if task is Tasks.PAIRWISE:
         from coupled_arena.core.prompts import read_prompts
@@ -297,11 +297,11 @@ def task_prompts(task: Tasks, data: str | None) -> tuple[tuple[Prompt, ...], dic
     if task is Tasks.PAIRWISE:
         from coupled_arena.core.prompts import read_prompts
 
-        return read_prompts(Path(_needed(data, task))), {**_PAPER, "temperature": 1.0}
+        return read_prompts(Path(_needed(data, task))), {**PAPER, "temperature": 1.0}
     from coupled_arena.tasks.task import Wording
 
     marker = marker_of(task, data, wording=Wording())
-    return marker.prompts, {**_PAPER, "max_new_tokens": marker.task.max_new_tokens}
+    return marker.prompts, {**PAPER, "max_new_tokens": marker.task.max_new_tokens}
 
 
 def _needed(data: str | None, task: Tasks) -> str:

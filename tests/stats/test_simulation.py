@@ -15,7 +15,7 @@ from coupled_arena.stats.ranking.estimates import estimate, estimate_from_votes
 from coupled_arena.stats.ranking.rank_sets import Separation, intervals
 from coupled_arena.stats.ranking.strata import degrees_alone, degrees_of_freedom
 from coupled_arena.stats.simulation.coverage import SimulationPlan, simulate
-from coupled_arena.stats.simulation.rank_set_runs import Ranking
+from coupled_arena.stats.simulation.rank_set_runs import Ranking, binomial_error
 from coupled_arena.stats.simulation.rankings import Rankings
 from coupled_arena.stats.simulation.truths import Campaign, SimulatedTruth, evenly
 
@@ -424,3 +424,14 @@ def test_many_models_with_few_votes_keep_the_promise(votes):
     truth = SimulatedTruth(evenly(12, 0), 66 * votes, 0, ties=0.3)
     result = simulate(SimulationPlan(truth, repeats, cutoffs=(Cutoff.MAX_T,), seed=4))
     assert result.rank_sets[0].coverage >= 0.95 - 3 * (0.95 * 0.05 / repeats) ** 0.5
+
+
+def test_a_model_that_nearly_always_wins_covers_as_others_do():
+    """Three votes a pair: .991 of 1,000 boards by rank-sets, .946 and more by intervals."""
+    boards = 120
+    truth = SimulatedTruth((3.9, 0.0, 0.0, 0.0, 0.0), 30, 150, ties=0.0)
+    cutoffs = (Cutoff.MAX_T, Cutoff.STEP_DOWN)
+    found = simulate(SimulationPlan(truth, boards, cutoffs=cutoffs, draws=2000))
+    low = 0.95 - 3 * binomial_error(0.95, boards)
+    assert all(sets.coverage >= low for sets in found.rank_sets)
+    assert all((each.coverage >= low).all() for each in found.intervals)

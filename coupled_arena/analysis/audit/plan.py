@@ -303,7 +303,7 @@ def plan_separation(board: BoardEstimates, question: PlanGoal) -> VotePlan:
     human, selection = board.by_source.get(BoardSource.HUMAN), board.selection
     if human is None:
         raise ArenaError(_("Too few votes yet to plan from: there are none."))
-    _check_separable(human, question)
+    _check_joined(human, question)
     with in_one_line():
         leads = [_Lead.of(board, question, other) for other in question.others]
         hardest = max(leads, key=lambda each: each.error)
@@ -342,8 +342,8 @@ def plan_separation(board: BoardEstimates, question: PlanGoal) -> VotePlan:
     return replace(made, estimated_lead=hardest.estimated, votes_least=least, votes_most=most)
 
 
-def _check_separable(human: Estimate, question: PlanGoal) -> None:
-    """Refuse models that no votes can part."""
+def _check_joined(human: Estimate, question: PlanGoal) -> None:
+    """Refuse models without votes, or that no votes join."""
     lacking = _("The leaderboard has no vote on {name!r}. Models with votes: {known}.")
     place = _place(lacking, human.models, question.model)
     for other in question.others:

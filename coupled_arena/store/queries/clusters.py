@@ -268,15 +268,21 @@ class PairSums:
         """Add the prompts of a block, as `Block.by_prompt` has them."""
         low, high, compared = (found @ adds for adds in self._adds)
         k = len(self.squares)
-        squares = [self._by_pair(each.power(2)) for each in (low, high)]
+        squares = [self._by_pair(each, each.data**2) for each in (low, high)]
         self.squares += squares[0] + squares[1].T
-        products = self._by_pair(low * high)
+        if np.array_equal(low.indices, high.indices):  # always, but where somebody's part is 0
+            products = self._by_pair(low, low.data * high.data)
+        else:
+            both = csr_array(low * high)
+            products = self._by_pair(both, both.data)
         self.products += products + products.T
         prompts = np.bincount(compared.indices, minlength=k * k).reshape(k, k)
         self.clusters += prompts + prompts.T
 
-    def _by_pair(self, sums: csr_array) -> FloatArray:
-        return np.asarray(sums.sum(axis=0), np.float64).reshape(self.squares.shape)
+    def _by_pair(self, table: csr_array, data: FloatArray) -> FloatArray:
+        """Return sums by pair of numbers at the places of a table: SciPy would sort these first."""
+        k = len(self.squares)
+        return np.asarray(np.bincount(table.indices, data, k * k), np.float64).reshape(k, k)
 
 
 class VoterCounts:

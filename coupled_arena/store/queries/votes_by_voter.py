@@ -15,6 +15,7 @@ from coupled_arena.core.sql import Cursor
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Selection, condition_of, model_numbers
 from coupled_arena.store.tables.times import shown
+from coupled_arena.store.tables.votes import turned
 
 # Where one model answers twice in a battle its pairs cannot be told apart: they are left out.
 _SHARED = """
@@ -182,7 +183,7 @@ with decided as (
         end as outcome,
         -- Of the order that the voter saw.
         sign(ranks[2] - ranks[1])::bigint
-            * if(list_position(shown, 1) < list_position(shown, 0), -1, 1) as side
+            * if({turned("1", "2")}, -1, 1) as side
     from counted_votes
     join battles using (battle)
     left join (select distinct battle, true as same from same_words where i = 1 and j = 2)

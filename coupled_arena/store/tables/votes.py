@@ -17,6 +17,15 @@ from coupled_arena.store.tables import derived_rows, guards
 from coupled_arena.store.tables.times import utc
 
 
+def turned(one: str = "i", other: str = "j") -> str:
+    """Return SQL: whether a voter saw the other of two places of a battle, from 1, before the one.
+
+    Votes without an order of their own saw the battle's. The view `comparison_rows` has the same.
+    """
+    place = "list_position(shown, {}::integer - 1)"
+    return f"coalesce({place.format(other)} < {place.format(one)}, false)"
+
+
 def cast(cursor: Cursor, vote: Vote, *, reveal: bool, origin: str | None = None) -> None:
     """Write a vote, where it came from, and that its battle is revealed to its voter.
 

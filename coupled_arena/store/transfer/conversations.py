@@ -8,6 +8,7 @@ Sampling, tokens and arithmetic are not in them, and come back as what would cha
 from __future__ import annotations
 
 from coupled_arena.core.sql import Cursor
+from coupled_arena.store.tables.votes import turned
 
 # Contents are text, or since 2025 lists of parts, some of which have text.
 MACROS = """
@@ -145,9 +146,7 @@ ARENA_ROWS = """
     from (
         select * replace (if(turned, j, i) as i, if(turned, i, j) as j)
         from (
-            select
-                *, coalesce(list_position(shown, j::integer - 1)
-                    < list_position(shown, i::integer - 1), false) as turned
+            select *, $turned as turned
             from counted_votes
             join (
                 select *, unnest(range(i + 1, len(models) + 1)) as j
@@ -172,7 +171,7 @@ ARENA_ROWS = """
         ) using (battle, turn)
         group by battle
     ) using (battle)
-"""
+""".replace("$turned", turned())
 ARENA_MACRO = """
 create or replace temp macro conversation(turns, place) as
     list_filter(

@@ -21,6 +21,7 @@ from coupled_arena.core.records import Mode, Origin, Source
 from coupled_arena.core.sql import Cursor, column_of
 from coupled_arena.store.queries.battle_conditions import VISIBLE, Hidden
 from coupled_arena.store.tables.times import shown, utc
+from coupled_arena.store.tables.votes import turned
 
 _ORDERS = {"ab": "in_order", "ba": "not in_order"}
 _PAGE = 20_000  # votes
@@ -46,8 +47,7 @@ every_pair as (
 ),
 shown_pairs as (
     select
-        vote, every_pair.*, coalesce(list_position(shown, j::integer - 1)
-            < list_position(shown, i::integer - 1), false) as turned
+        vote, every_pair.*, {turned} as turned
     from page
     join every_pair using (battle)
 ),
@@ -178,9 +178,8 @@ def _page_rows(cursor: Cursor, first: int, last: int, judges: tuple[str, ...]) -
     """Return the rows of some votes as an Arrow table, judges' columns by their number."""
     verdicts, columns = _judge_sql(judges)
     cast_at = f"{shown('cast_at')} as cast_at"
-    query = _PAIRS.format(
-        first=first, last=last, verdicts=verdicts, columns=columns, cast_at=cast_at
-    )
+    made = {"verdicts": verdicts, "columns": columns, "cast_at": cast_at, "turned": turned()}
+    query = _PAIRS.format(first=first, last=last, **made)
     found: Any = cursor.sql(query, params={f"j{n}": name for n, name in enumerate(judges)})
     return found.to_arrow_table()
 

@@ -27,6 +27,7 @@ from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Selection
 from tests.analysis.test_logs import harness, inspect, inspected, sample
 from tests.batches import at_once
+from tests.installed import REPOSITORY
 from tests.store.conftest import make_battle, make_vote
 from tests.views import rubbish
 
@@ -288,6 +289,8 @@ def test_coupled_tables_are_held_against_their_independent_part():
         coupled["SmolLM2-135M-bnb-8bit"].mean() - coupled["SmolLM2-135M"].mean(), abs=1e-12
     )
     words = str(found)
+    shown = words.partition("\n\nWorse on:")[0]
+    assert shown in (REPOSITORY / "docs" / "gate.md").read_text(encoding="utf-8")
     assert "Shared noise saves" in words
     assert f"told after {row.independent_after} prompts" in words
     with pytest.raises(ScoreError, match="repetitions do not divide"):

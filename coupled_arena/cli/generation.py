@@ -298,9 +298,7 @@ def task_prompts(task: Tasks, data: str | None) -> tuple[tuple[Prompt, ...], dic
         from coupled_arena.core.prompts import read_prompts
 
         return read_prompts(Path(_needed(data, task))), {**PAPER, "temperature": 1.0}
-    from coupled_arena.tasks.task import Wording
-
-    marker = marker_of(task, data, wording=Wording())
+    marker = marker_of(task, data)
     return marker.prompts, {**PAPER, "max_new_tokens": marker.task.max_new_tokens}
 
 

@@ -39,7 +39,8 @@ def main() -> None:
     arguments.add_argument("--temperature", type=float, default=0.7)
     arguments.add_argument("--top-p", type=float, default=0.95)
     given = arguments.parse_args()
-    models = load_enabled(load_settings())
+    loaded = load_enabled(load_settings())
+    models = {name: each for name, each in loaded.items() if isinstance(each, HuggingFaceModel)}
     first, *others = models
     library = read_library(resource("data/prompts.jsonl")).prompts
     prompts = library[:: max(1, len(library) // given.questions)][: given.questions]

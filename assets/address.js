@@ -12,6 +12,7 @@
   const TABS = {
     battle: say("Battle"),
     leaderboard: say("Leaderboard"),
+    gate: say("As good as?"),
     audit: say("Audit"),
     coupling: say("Coupling"),
     risk: say("Risk"),

@@ -5,6 +5,7 @@
     python -m benchmarks.load --people 20 --minutes 5 --newcomers  # a new page for each question
     python -m benchmarks.load --leave 100               # so many tabs are closed in mid-answer
     python -m benchmarks.load --config arena.toml       # its models, its length of answers
+    python -m benchmarks.load --gate 5                  # in turn without a gate and beside one
 
 For each number of people: the engine alone decodes as many battles at a time, then as many visitors
 ask over HTTP, watch their answers, vote and ask again. Prints tokens per second of both and their
@@ -80,6 +81,7 @@ def main() -> None:
     arguments.add_argument("--tokens", type=int, default=32)
     arguments.add_argument("--preset", default="demo")
     arguments.add_argument("--config", type=Path)
+    arguments.add_argument("--gate", type=int, default=0)
     given = arguments.parse_args()
     folder = Path(tempfile.mkdtemp())
     config = given.config or folder / "arena.toml"
@@ -95,8 +97,15 @@ def main() -> None:
         if given.leave:
             leave(app, questions, given.leave)
             return
-        alone, met = play_all(given, app, load_settings(config), questions)
+        if given.gate:
+            pairs = beside_gate(given, app, questions)
+        else:
+            alone, met = play_all(given, app, load_settings(config), questions)
     with duckdb.connect(str(folder / "arena.duckdb"), read_only=True) as connection:
+        if given.gate:
+            report_gate(connection, pairs)
+            shutil.rmtree(folder)
+            return
         for number in alone:
             report(connection, number, alone[number], met[number])
     shutil.rmtree(folder)
@@ -302,6 +311,67 @@ def look_in(app: App, over: threading.Event, met: Crowd) -> None:
         httpx.get(app.url, timeout=PATIENCE).raise_for_status()
         met.openings.append(time.perf_counter() - started)
         met.memory.append(app.memory)
+
+
+Pairs = dict[int, list[tuple[Crowd, Crowd]]]
+"""By people: what they met without a gate, and beside one."""
+
+
+def beside_gate(given: argparse.Namespace, app: App, questions: list[Prompt]) -> Pairs:
+    """Let people play without a gate and beside one, in turn: both meet the same machine."""
+    rounds = Rounds(given.rounds)
+    crowd(app, questions, 1, Rounds(1))
+    keeper = Visitor(app.url)
+    pairs: Pairs = {}
+    for number in (int(number) for number in given.people.split(",")):
+        pairs[number] = []
+        for _ in range(given.gate):
+            without = crowd(app, questions, number, rounds)
+            press(keeper, "gate-start")
+            beside = crowd(app, questions, number, rounds)
+            press(keeper, "gate-stop")
+            pairs[number].append((without, beside))
+        print(f"{number:3} people", file=sys.stderr, flush=True)
+    return pairs
+
+
+def press(visitor: Visitor, button: str) -> None:
+    """Press a button of the tab of gates: two models, and the last benchmark of the settings."""
+    event = visitor.dependency("click", button)
+    fields: dict[int, object] = {}
+    for each in visitor.config["components"]:
+        props = each["props"]
+        last = props.get("elem_id") == "gate-task"
+        fields[each["id"]] = props["choices"][-1][1] if last else props.get("value")
+    visitor.call(event, [fields[each] for each in event["inputs"]])
+
+
+def report_gate(connection: duckdb.DuckDBPyConnection, pairs: Pairs) -> None:
+    for people, each in pairs.items():
+        speeds = [
+            tuple(tokens(connection, met) / met.seconds for met in (without, beside))
+            for without, beside in each
+        ]
+        shares = [beside / without for without, beside in speeds]
+        first, second = (statistics.median(column) for column in zip(*speeds, strict=True))
+        print(
+            f"{people:3} people: {first:6.1f} tokens/s alone, {second:6.1f} beside a gate; "
+            f"ratio {statistics.median(shares):.2f} ({min(shares):.2f} to {max(shares):.2f}, "
+            f"{len(shares)} pairs); first words after "
+            f"{typical([s for pair in each for s in pair[0].first_words])} and "
+            f"{typical([s for pair in each for s in pair[1].first_words])}",
+            flush=True,
+        )
+    (battles,) = connection.execute(
+        "select count(*) from battles where origin = 'generate'"
+    ).fetchone() or (0,)
+    seconds = sum(beside.seconds for each in pairs.values() for _, beside in each)
+    print(f"the gate: {battles} battles in {seconds:.0f} s")
+
+
+def tokens(connection: duckdb.DuckDBPyConnection, met: Crowd) -> int:
+    (found,) = connection.execute(TOKENS, [met.commitments]).fetchone() or (0,)
+    return found or 0
 
 
 def report(connection: duckdb.DuckDBPyConnection, people: int, alone: float, met: Crowd) -> None:

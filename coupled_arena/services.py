@@ -18,7 +18,7 @@ from coupled_arena.battles.judge_runs.request import Allowance, JudgeOnRequest, 
 from coupled_arena.battles.limits import Limits, Origins
 from coupled_arena.battles.members import Members
 from coupled_arena.core.choices import Reveals
-from coupled_arena.core.errors import JudgeError, SettingsError
+from coupled_arena.core.errors import JudgeError, SettingsError, TaskError
 from coupled_arena.core.extras import require
 from coupled_arena.core.naming import own_names
 from coupled_arena.core.settings import BackupSettings, JudgeSettings, Settings, resource
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from coupled_arena.analysis.style.result import LiveStyle
     from coupled_arena.battles.annotation import Annotation
     from coupled_arena.battles.arena import Arena
+    from coupled_arena.battles.gate_service import Gates
     from coupled_arena.battles.judge_feedback import JudgedRounds
     from coupled_arena.judging.judge import Judge
 
@@ -67,6 +68,7 @@ class Services:
     limits: Limits
     members: Members
     origins: Origins
+    gates: Gates | None = None  # where models are
     judges: tuple[Judge, ...] = ()  # who is asked behind the app and by visitors
 
 
@@ -110,8 +112,9 @@ def open_services(settings: Settings, *, annotate: bool = False) -> Iterator[Ser
             clients = tuple(client for client in (judge, other) if client)
             judges = live, asked, judge_feedback
             guards = annotators, Limits(settings.limits), members, Origins()
-            parts = store, snapshots, backup, arena, *boards, *judges, *guards, clients
-            yield Services(settings, *parts)
+            parts = store, snapshots, backup, arena, *boards, *judges, *guards
+            with _gates(settings, store, arena) as gates:
+                yield Services(settings, *parts, gates, clients)
 
 
 def _members(settings: Settings) -> Members:
@@ -178,6 +181,40 @@ def _arena(settings: Settings, store: Store) -> Iterator[Arena]:
             yield Arena(worker.models, worker, store, rules, whose_turn=whose_turn)
     finally:
         worker.close()
+
+
+@contextmanager
+def _gates(settings: Settings, store: Store, arena: Arena | Annotation) -> Iterator[Gates | None]:
+    """Offer the benchmarks that there are data for; none where no models are."""
+    from coupled_arena.battles.annotation import Annotation
+
+    if isinstance(arena, Annotation):
+        yield None
+        return
+    from coupled_arena.battles.batch import marker_for
+    from coupled_arena.battles.gate_service import Gates, Share
+    from coupled_arena.tasks.registry import TASKS
+
+    data = {name: place for name, place in settings.tasks.data.items() if _is_there(name, place)}
+    quiz: dict[str, str | None] = {"quiz": None}
+    tasks = {name: partial(marker_for, TASKS[name], place) for name, place in (quiz | data).items()}
+    sampling, share = settings.sampling.sampling(), Share(settings.battle.most_at_once)
+    with closing(Gates(arena.models, arena.worker, store, tasks, sampling, share)) as gates:
+        yield gates
+
+
+def _is_there(task: str, place: str) -> bool:
+    """Tell whether a benchmark's file is there; data sets of the hub are fetched when needed."""
+    from coupled_arena.tasks.data_files import HUB, locate
+
+    if place.startswith(HUB):
+        return True
+    try:
+        locate(place, {})
+    except TaskError as error:
+        _log.warning("The page does not offer %(task)s: %(why)s", {"task": task, "why": error})
+        return False
+    return True
 
 
 @contextmanager

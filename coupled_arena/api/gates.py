@@ -20,12 +20,13 @@ from coupled_arena.api.checks import (
     scores_in,
     selection_of,
 )
-from coupled_arena.api.declared import analysis, refuse
+from coupled_arena.api.declared import Field, analysis, refuse
 from coupled_arena.api.results import Result
 from coupled_arena.api.stores import ArenaStore
 from coupled_arena.core import choices
 from coupled_arena.core.choices import Battles, Look, Measure, Voters
 from coupled_arena.core.errors import ArenaError, ScoreError
+from coupled_arena.core.language import N_
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,6 +44,7 @@ def gate(
     *,
     margin: Annotated[
         float,
+        Field(N_("Margin"), N_("How much worse is as good."), least=0.005, most=0.2, step=0.005),
         Doc(
             "A candidate is as good if it is worse by less than this share of the scores' range; "
             "with votes, of the win rate."

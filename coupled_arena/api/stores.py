@@ -72,6 +72,10 @@ class ArenaStore:
         """Return what people said of a battle that came a second time; no board counts it."""
         return self._table("repeats")
 
+    def gates(self) -> pd.DataFrame:
+        """Return the gates that were started in the app: what they plan, not what they found."""
+        return self._table("gates")
+
     def comparisons(self, judge: str | None = None) -> pd.DataFrame:
         """Return what has been compared, pair by pair, as `coupled_arena.rank` takes it.
 

@@ -12,19 +12,24 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import product
+from typing import TYPE_CHECKING
 
 from tqdm import tqdm
 
 from coupled_arena.core.process import on_interrupt
 from coupled_arena.core.records import Battle, Mode, Origin, Prompt, Sampling, Score, seed_to_hex
+from coupled_arena.core.settings import resource
 from coupled_arena.generation.capacity import Capacity
-from coupled_arena.generation.lockstep import LockstepEngine
 from coupled_arena.generation.running import Running
 from coupled_arena.generation.turns import Models, next_request, settled, with_turn
 from coupled_arena.store.database import Store
 from coupled_arena.store.tables import scores
 from coupled_arena.store.tables.scores import Accuracy
-from coupled_arena.tasks.task import Item, Task
+from coupled_arena.tasks.data_files import locate
+from coupled_arena.tasks.task import Item, Task, Wording
+
+if TYPE_CHECKING:
+    from coupled_arena.generation.lockstep import LockstepEngine
 
 
 @dataclass(frozen=True)
@@ -165,6 +170,8 @@ def generate(
     KeyboardInterrupt, ModelError
         Interrupted, or a model failed. What is done is stored; the same plan goes on from there.
     """
+    from coupled_arena.generation.lockstep import LockstepEngine  # the app plans without torch
+
     plan = plan.settled(models)
     watcher = watcher or Watcher()
     started = time.perf_counter()
@@ -179,9 +186,7 @@ def generate(
     ):
         engine = LockstepEngine(models, Capacity(kv_tokens=kv_tokens))
         for battle in _decode_all(missing, engine, at_once, interrupted, watcher.enough):
-            marks = mark(battle)
-            store.add_battle(battle, marks)
-            watcher.take(battle.id, {battle.models[each.place]: each.score for each in marks})
+            keep(battle, mark(battle), store, watcher)
             battles += 1
             replies += len(battle.replies)
             tokens += sum(len(reply.tokens) for reply in battle.replies)
@@ -191,6 +196,12 @@ def generate(
             bar.update()
     seconds = time.perf_counter() - started
     return Generated(battles, replies, tokens, seconds, skipped)
+
+
+def keep(battle: Battle, marks: Sequence[Score], store: Store, watcher: Watcher) -> None:
+    """Store a battle with its scores, both or neither, and tell of it."""
+    store.add_battle(battle, marks)
+    watcher.take(battle.id, {battle.models[each.place]: each.score for each in marks})
 
 
 def _decode_all(
@@ -258,6 +269,21 @@ class Marker:
         ]
 
 
+def marker_for(
+    task: Task, data: str | None, wording: Wording | None = None, limit: int | None = None
+) -> Marker:
+    """Return what scores the questions of a file; the quiz has one of its own.
+
+    Raises
+    ------
+    TaskError
+        There is no such file, or it has none of the task's questions.
+    """
+    own = data is None and task.name == "quiz"
+    path = resource("data/quiz.jsonl") if own else locate(data or "", task.published)
+    return Marker(task, map((wording or Wording()).of, task.read(path)[:limit]))
+
+
 @dataclass(frozen=True)
 class Scored:
     """What a benchmark run made, and how often each model is right.
@@ -294,13 +320,7 @@ def run_benchmark(
     """
     marker.task.ready()
     plan = plan.settled(models)
-    store.write(lambda cursor: scores.declare(cursor, marker.task.name, source="benchmark"))
-    _mark_stored(plan, marker, store)
-    if watcher:
-        with store.cursor() as cursor:
-            found = scores.of_experiment(cursor, marker.task.name, seed_to_hex(plan.seed))
-        for battle, marks in found.items():
-            watcher.take(battle, marks)
+    take_up(plan, marker, store, watcher)
     made = generate(
         plan,
         models,
@@ -318,11 +338,17 @@ def run_benchmark(
     return Scored(made, found)
 
 
-def _mark_stored(plan: BatchPlan, marker: Marker, store: Store) -> None:
-    """Score the plan's battles that another command has generated."""
+def take_up(plan: BatchPlan, marker: Marker, store: Store, watcher: Watcher | None = None) -> None:
+    """Score the plan's battles that another command has generated; tell of all that are scored."""
+    store.write(lambda cursor: scores.declare(cursor, marker.task.name, source="benchmark"))
     with store.cursor() as cursor:
         left = scores.unscored(cursor, marker.task.name, seed_to_hex(plan.seed))
     for planned, prompt in plan.battles():
         if planned.id in left:
             battle = store.battle(planned.id)
             store.add_battle(battle, marker(replace(battle, prompts=(prompt,))))
+    if watcher:
+        with store.cursor() as cursor:
+            found = scores.of_experiment(cursor, marker.task.name, seed_to_hex(plan.seed))
+        for name, marks in found.items():
+            watcher.take(name, marks)

@@ -18,12 +18,13 @@ from coupled_arena.api.gates import contenders, gate_result
 from coupled_arena.api.gates import gate as gate_of_scores
 from coupled_arena.cli import analyses
 from coupled_arena.cli.derived import as_options, before_last, flag, parameter, read, signed
-from coupled_arena.cli.generation import PAPER, Data, Tasks, generated_text, marker_of, owned
+from coupled_arena.cli.generation import Data, Tasks, generated_text, marker_of, owned
 from coupled_arena.cli.shared import Preset, show
 from coupled_arena.core.choices import Battles, Look
 from coupled_arena.core.errors import SettingsError
 from coupled_arena.core.extras import require
 from coupled_arena.core.settings import load_settings
+from coupled_arena.tasks.task import DRAWN_AS_PUBLISHED
 
 if TYPE_CHECKING:
     from coupled_arena.analysis.gate.result import GateReport, GateSettings
@@ -168,7 +169,7 @@ def _plan(
     room: int,
 ) -> BatchPlan:
     """Return one way of drawing, in one mode."""
-    defaults = {**PAPER, "max_new_tokens": room}
+    defaults = {**DRAWN_AS_PUBLISHED, "max_new_tokens": room}
     drawn = {each.name: read(each, asked[each.name]) for each in _DRAWN if each.name != "at_once"}
     plan = face.run_plan(
         *(settings, prompts, models),

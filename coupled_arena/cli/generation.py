@@ -22,7 +22,8 @@ from coupled_arena.core.errors import ArenaError, SettingsError
 from coupled_arena.core.extras import require
 from coupled_arena.core.files import read_toml, whole
 from coupled_arena.core.records import Drawn
-from coupled_arena.core.settings import Settings, load_settings, resource
+from coupled_arena.core.settings import Settings, load_settings
+from coupled_arena.tasks.task import DRAWN_AS_PUBLISHED
 
 if TYPE_CHECKING:
     from coupled_arena.battles.batch import BatchPlan, Generated, Marker, Scored
@@ -40,8 +41,6 @@ class Tasks(StrEnum):
     QUIZ = "quiz"
     PAIRWISE = "pairwise"
 
-
-PAPER: dict[str, float] = {"temperature": 0.7, "top_k": 0, "top_p": 1.0}  # of coupled generation
 
 Names = Annotated[str, typer.Option(help="Two or more model names: A,B[,C].")]
 
@@ -173,7 +172,7 @@ def benchmark(
     from coupled_arena.tasks.task import Wording
 
     wording = Wording(*map(_text_of, (system, question, answer_prefix)))
-    paper = dict(PAPER)
+    paper = dict(DRAWN_AS_PUBLISHED)
     at_once = given.pop("at_once")
     if task is Tasks.PAIRWISE:
         from coupled_arena.core.prompts import read_prompts
@@ -277,19 +276,14 @@ def marker_of(
     TaskError
         They cannot be read.
     """
-    from coupled_arena.battles.batch import Marker
-    from coupled_arena.tasks.data_files import locate
+    from coupled_arena.battles.batch import marker_for
     from coupled_arena.tasks.humaneval import HumanEval
     from coupled_arena.tasks.registry import TASKS
     from coupled_arena.tasks.sandbox import Sandbox
 
     kind = HumanEval(Sandbox(unsafe=True)) if unsafe and task is Tasks.HUMANEVAL else TASKS[task]
-    if task is Tasks.QUIZ and data is None:
-        path = resource("data/quiz.jsonl")
-    else:
-        path = locate(_needed(data, task), kind.published)
-    items = kind.read(path)[:limit]
-    return Marker(kind, map(wording.of, items) if wording else items)
+    given = data if task is Tasks.QUIZ else _needed(data, task)
+    return marker_for(kind, given, wording, limit)
 
 
 def task_prompts(task: Tasks, data: str | None) -> tuple[tuple[Prompt, ...], dict[str, float]]:
@@ -297,9 +291,9 @@ def task_prompts(task: Tasks, data: str | None) -> tuple[tuple[Prompt, ...], dic
     if task is Tasks.PAIRWISE:
         from coupled_arena.core.prompts import read_prompts
 
-        return read_prompts(Path(_needed(data, task))), {**PAPER, "temperature": 1.0}
+        return read_prompts(Path(_needed(data, task))), {**DRAWN_AS_PUBLISHED, "temperature": 1.0}
     marker = marker_of(task, data)
-    return marker.prompts, {**PAPER, "max_new_tokens": marker.task.max_new_tokens}
+    return marker.prompts, {**DRAWN_AS_PUBLISHED, "max_new_tokens": marker.task.max_new_tokens}
 
 
 def _needed(data: str | None, task: Tasks) -> str:

@@ -12,6 +12,7 @@ COUPLED_ARENA_ACCESS_KEY      ``key`` of ``[access]``, and so on
 COUPLED_ARENA_VOTES_PROBATION ``probation`` of ``[votes]``
 COUPLED_ARENA_ANNOTATE_REVEAL ``reveal`` of ``[annotate]``, and so on
 COUPLED_ARENA_NAMING_NAMES    ``names`` of ``[naming]``; ``words`` likewise
+COUPLED_ARENA_TASKS_MMLU      ``mmlu`` of ``[tasks]``, and so on
 ============================= ================================================
 
 A variable that is empty says nothing. No other module reads the environment for settings.
@@ -56,7 +57,7 @@ _PREFIX = "coupled_arena_"
 _OTHERS = {"space_id": "space", "openai_api_key": "other_key"}  # variables of other programs
 _TABLES = (
     *("sampling", "battle", "judge", "backup", "limits", "access", "votes", "naming"),
-    "annotate",
+    *("annotate", "tasks"),
 )
 
 
@@ -83,6 +84,7 @@ class Environment(BaseModel):
     votes: dict[str, str] = {}
     naming: dict[str, str] = {}
     annotate: dict[str, str] = {}
+    tasks: dict[str, str] = {}
     space: str | None = None
     other_key: str | None = Field(default=None, repr=False)
 
@@ -304,6 +306,19 @@ class BackupSettings(Checked):
         return bool(self.folder or self.dataset)
 
 
+class TaskSettings(Checked):
+    """The ``[tasks]`` table: where the page finds benchmarks, as ``benchmark --data`` has it."""
+
+    mmlu: str | None = None
+    gsm8k: str | None = None
+    humaneval: str | None = None
+
+    @property
+    def data(self) -> dict[str, str]:
+        """The benchmarks that have a place, by name."""
+        return {name: place for name, place in self.model_dump().items() if place}
+
+
 class Settings(Checked):
     """All settings of a run."""
 
@@ -326,6 +341,7 @@ class Settings(Checked):
     votes: VoteSettings = VoteSettings()
     naming: NamingSettings = NamingSettings()
     annotate: AnnotateSettings = AnnotateSettings()
+    tasks: TaskSettings = TaskSettings()
     models: list[dict[str, Any]] = Field(default=[])
     base: Path = Path()
 

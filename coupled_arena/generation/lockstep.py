@@ -190,6 +190,11 @@ class LockstepEngine:
         self._walks: dict[tuple[str, torch.device], ByteWalk] = {}
 
     @property
+    def waiting(self) -> int:
+        """How many turns have not begun."""
+        return sum(not running.begun for running in self._admission.turns)
+
+    @property
     def battles(self) -> int:
         """How many turns are waiting or running."""
         return len(self._admission.turns) + len(self._running)

@@ -105,6 +105,11 @@ class Worker(Protocol):
         ...
 
     @property
+    def waiting(self) -> int:
+        """How many of them have not begun."""
+        ...
+
+    @property
     def alive(self) -> bool:
         """Whether turns are taken in."""
         ...

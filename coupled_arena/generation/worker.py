@@ -59,6 +59,11 @@ class EngineWorker:
         return self._engine.battles + self._inbox.qsize()
 
     @property
+    def waiting(self) -> int:
+        """How many of them have not begun."""
+        return self._engine.waiting + self._inbox.qsize()
+
+    @property
     def alive(self) -> bool:
         """Whether the thread runs and takes in turns."""
         return self._open and self._thread.is_alive()

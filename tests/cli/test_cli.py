@@ -259,7 +259,7 @@ def test_export_writes_what_is_stored(call, generated, tmp_path, format):
         "export", "--out", tmp_path, "--format", format, "--db", generated, "--json"
     )
     assert code == 0
-    assert len(json.loads(out)["files"]) == 9
+    assert len(json.loads(out)["files"]) == 10
     battles = duckdb.sql(f"select battle from '{tmp_path}/battles.{format}' order by 1").fetchall()
     assert [battle for (battle,) in battles] == battle_ids(generated)
 
@@ -303,7 +303,7 @@ def test_import_says_what_it_took_and_what_not(call, tmp_path):
     assert code == 3
     assert json.loads(out) == {
         **{"rows": 4, "battles": 3, "votes": 3, "verdicts": 0, "filtered": 0},
-        **{"scores": 0, "grades": 0, "rationales": 0, "exclusions": 0, "repeats": 0},
+        **{"scores": 0, "grades": 0, "rationales": 0, "exclusions": 0, "repeats": 0, "gates": 0},
         **{"completed": 0, "unread_texts": 0},
         "rejected": [{"file": str(human), "line": 3, "reason": "unknown winner '?'"}],
         "repeated": 0,

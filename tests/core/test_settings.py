@@ -93,6 +93,7 @@ def test_every_setting_has_a_variable(monkeypatch):
         "LIMITS": {"VOTES_BY_VOTER": "7"},
         "VOTES": {"PROBATION": "3"},
         "NAMING": {"NAMES": "['Robin 2', 'ABC']"},
+        "TASKS": {"GSM8K": "/data/gsm8k.jsonl"},
         "ANNOTATE": {"REVEAL": "never", "VOTES_EACH": "2", "REPEAT_SHARE": "0.1"},
         "ACCESS": {"SIGN_IN": "hub", "REQUIRED": "False"},
     }

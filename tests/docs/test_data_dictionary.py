@@ -24,7 +24,7 @@ from coupled_arena.core.verdicts import Probabilities, Verdict
 from coupled_arena.generation.draws import Candidate
 from coupled_arena.papers.judge import figures as judge_tables
 from coupled_arena.store.database import Store
-from coupled_arena.store.tables import exclusions, judges, repeats, votes
+from coupled_arena.store.tables import exclusions, gates, judges, repeats, votes
 from coupled_arena.store.tables.scores import Accuracy
 from coupled_arena.store.transfer.export import export
 from coupled_arena.store.transfer.importing import Rejected
@@ -121,6 +121,10 @@ def db(tmp_path_factory):
         again = make_vote(store.battle(battle), 1, 1, 1, id="again", voter=voter)
         second = repeats.SecondVote(again, (2, 1, 0), (Criterion.STYLE,), "so")
         store.write(lambda cursor: repeats.add(cursor, second))
+        planned = gates.StoredGate(
+            *("g", "alpha", "beta", "quiz", 0.02, 0.05, "ff", 1, (battle,), EARLIEST)
+        )
+        store.write(lambda cursor: gates.add(cursor, planned))
         decision = exclusions.Decision("mistaken", "keeper", EARLIEST)
         rule = exclusions.Exclusion("x", voter, None, None, decision)
         store.write(lambda cursor: exclusions.exclude(cursor, rule))

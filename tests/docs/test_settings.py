@@ -20,6 +20,7 @@ from coupled_arena.core.settings import (
     JudgeSettings,
     SamplingSettings,
     Settings,
+    TaskSettings,
     load_settings,
 )
 from tests.docs.pages import REPOSITORY, TEXTS, blocks, sections
@@ -61,10 +62,11 @@ def test_every_setting_is_told():
         "votes",
         "naming",
         "annotate",
+        "tasks",
     }
     wanted = Settings.model_fields.keys() - tables - {"models", "base"}
     guards = LimitSettings, AccessSettings, VoteSettings, NamingSettings, AnnotateSettings
-    for table in (SamplingSettings, BattleSettings, BackupSettings, *guards):
+    for table in (SamplingSettings, BattleSettings, BackupSettings, TaskSettings, *guards):
         wanted |= table.model_fields.keys()
     environment = set(re.findall(r"COUPLED_ARENA_[A-Z_]+", hosting))
     assert first_cells(hosting) == wanted | environment

@@ -20,7 +20,7 @@ from tests.patience import until
 
 TABLES = [
     *("battles", "replies", "votes", "rationales", "verdicts", "scores", "grades", "exclusions"),
-    "repeats",
+    *("repeats", "gates"),
 ]
 MOMENT = datetime(2026, 3, 1, 2, 3, 4, 567891, UTC)
 
@@ -86,7 +86,7 @@ def test_jsonl_says_all_there_is(filled, tmp_path):
     assert written == [out / f"{table}.jsonl" for table in TABLES]
     read = dict(zip(TABLES, map(read_jsonl, written), strict=True))
     battles, replies, votes, rationales, verdicts, *others = read.values()
-    assert others == [[], [], [], []]  # scores, grades, exclusions, repeats
+    assert others == [[], [], [], [], []]  # scores, grades, exclusions, repeats, gates
     assert battles == [
         {
             "battle": "b1",

@@ -41,6 +41,7 @@ def test_an_empty_database_gets_every_table():
         *("benchmark_answers", "current_rationales", "reply_style_rows"),
         *("exclusions", "inclusions", "standing_exclusions", "ruled_votes", "counted_votes"),
         *("origins", "probation", "waiting_voters", "name_lists", "naming_replies", "repeats"),
+        "gates",
         *(f"{name}_seq" for name in ("vote", "verdict", "battle", "model", "judge", "prompt")),
         *("grade_seq", "rationale_seq", "exclusion_seq", "name_list_seq"),
     }

@@ -11,6 +11,7 @@ from coupled_arena.core.verdicts import Probabilities, Verdict
 from coupled_arena.store.tables import (
     derived_rows,
     exclusions,
+    gates,
     judges,
     repeats,
     scores,
@@ -75,6 +76,10 @@ def _vote(store, battles):
     said = make_vote(battles[1], 2, 1, 1, id="w4", voter="bob", cast_at=at(19))
     second = repeats.SecondVote(said, (2, 1, 0), (Criterion.STYLE,), "again")
     store.write(lambda cursor: repeats.add(cursor, second))
+    asked = ("alpha", "beta", "quiz", 0.02, 0.05)
+    planned = (battles[0].id, battles[3].id, "0" * 32)
+    gate = gates.StoredGate("g1", *asked, "00000000000000ff", 1, planned, at(21))
+    store.write(lambda cursor: gates.add(cursor, gate))
 
 
 def _turn(store, vote):

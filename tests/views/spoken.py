@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from itertools import combinations, product
 from types import SimpleNamespace
 
@@ -19,6 +20,7 @@ from coupled_arena.analysis.gate.result import (
     GateSettings,
     NoiseWorth,
 )
+from coupled_arena.analysis.gate.stored import GateStanding
 from coupled_arena.analysis.risk.result import RiskSettings, risk_report
 from coupled_arena.analysis.risk.scores import RiskScores
 from coupled_arena.analysis.style.judge import HeldAgreement, JudgeStyle, TraitBeside
@@ -56,6 +58,7 @@ from coupled_arena.stats.risk.dominance import Order
 from coupled_arena.stats.simulation.rank_set_runs import Ranking
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.store.tables.exclusions import Excluded
+from coupled_arena.store.tables.gates import StoredGate
 from coupled_arena.views.words import methods
 from coupled_arena.views.words.agreement import NO_JUDGE, agreement_findings, own_agreement_words
 from coupled_arena.views.words.audit import (
@@ -72,6 +75,7 @@ from coupled_arena.views.words.experiments import resampling_verdict
 from coupled_arena.views.words.first_divergence import divergence_words, replay_words
 from coupled_arena.views.words.gate import coupling_words as coupling_words_of_gate
 from coupled_arena.views.words.gate import gate_plan_words, gate_warnings, gate_words, verdict_name
+from coupled_arena.views.words.gate_runs import progress_words, standing_verdict, state_name
 from coupled_arena.views.words.leaderboard import judge_words, mode_words
 from coupled_arena.views.words.names import without_both, without_data
 from coupled_arena.views.words.plan import plan_findings
@@ -88,7 +92,10 @@ from tests.views import made_up_laws, spoken_boards
 
 COLOURS = ("mauve", "ochre", "plum", "coral", "olive", "ivory", "khaki")
 METRICS = ("teal", "taupe")
-_METHODS = (methods.BOARD, methods.AUDIT, methods.COUPLING, methods.RISK, methods.EXPERIMENTS)
+_METHODS = (
+    *(methods.BOARD, methods.AUDIT, methods.COUPLING, methods.RISK, methods.EXPERIMENTS),
+    methods.GATE,
+)
 _ONE, _TWO, _THREE = COLOURS[:3]
 
 
@@ -107,6 +114,7 @@ def spoken(found):
         "coupling": _couplings(found["coupling"].analysis),
         "gate": _gates(),
         "closeness": made_up_laws.said(),
+        "run of a gate": _gate_runs(),
         "risk": _risks(),
         "agreement": _agreements(),
         "experiment": _experiments(),
@@ -346,6 +354,25 @@ def _gates():
     for prompts in (1, 50):
         aim = _ONE, _TWO, METRICS[0], 0.02, 0.05, 0.8
         yield from gate_plan_words(GatePlan(*aim, prompts, 1, tuple(rows)))
+
+
+def _gate_runs():
+    """Every way in which a gate of the app goes on."""
+    planned = ("7", _ONE, _TWO, METRICS[0], 0.02, 0.05, "ff", 1)
+    row = CandidateGate(
+        _TWO, Verdict.UNKNOWN, "t", 0.5, 0.4, -0.1, -0.2, 0.1, 9, 9, 1, None, 1, 1, 1
+    )
+    found = GateReport(
+        *(_ONE, (row,), GateSettings(), Measure.SCORES, METRICS[0], (0.0, 1.0), True)
+    )
+    far = replace(found, candidates=(replace(row, further=900),))
+    for prompts, report in product((1, 300), (None, found, far)):
+        gate = StoredGate(*planned, ("b",) * prompts, datetime(2026, 3, 1, tzinfo=UTC))
+        standing = GateStanding(gate, report, min(9, prompts))
+        yield standing_verdict(standing)
+        for running in (True, False):
+            yield state_name(standing, running=running)
+            yield progress_words(standing, running=running, crowded=running)
 
 
 def _gate(report, row):

@@ -93,6 +93,8 @@ class PairedScores:
         battle behind it. Empty where nobody knows.
     coupled : bool
         Whether it is known that the models shared their noise.
+    drawn : bool
+        Whether the prompts stand in the order in which they were drawn, and count in that.
     independent : ndarray of float64, shape (n, any, k), or None
         Scores on the same prompts without shared noise, where there are some beside coupled ones.
     notes : tuple of str
@@ -113,6 +115,7 @@ class PairedScores:
     clusters: tuple[str, ...] = ()
     battles: tuple[str, ...] = ()
     coupled: bool = False
+    drawn: bool = False
     independent: FloatArray | None = None
     notes: tuple[str, ...] = ()
 

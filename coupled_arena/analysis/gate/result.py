@@ -268,9 +268,10 @@ class _Order:
 
     def __init__(self, scores: PairedScores, seed: int) -> None:
         names = scores.clusters or scores.prompts
-        known, unit = np.unique(np.array(names), return_inverse=True)
+        known, first, unit = np.unique(np.array(names), return_index=True, return_inverse=True)
         self._unit: IntArray = unit.astype(np.int64)
-        self._place = np.argsort(drawn_order(known.tolist(), seed))
+        order = np.argsort(first) if scores.drawn else drawn_order(known.tolist(), seed)
+        self._place = np.argsort(order)
 
     def units(self, pair: Pair, some: np.ndarray | None = None) -> _Units:
         """Return the differences of units; of some prompts of a pair, if they are named."""

@@ -119,6 +119,7 @@ _MOMENTS = {
     "grades": ("grade", "graded_at"),
     "exclusions": ("exclusion", "made_at"),
     "repeats": ("second_vote", "cast_at"),
+    "gates": ("gate", "begun_at"),
     "inclusions": ("exclusion", "made_at"),
     "schema_version": ("'schema ' || version", "applied_at"),
 }

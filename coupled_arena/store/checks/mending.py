@@ -71,6 +71,7 @@ _NEAREST = {
     """,
     ("rationales", "given_at"): _OF_VOTE,
     ("repeats", "cast_at"): _OF_BATTLE,
+    ("gates", "begun_at"): "null",
     ("grades", "graded_at"): "null",
     ("exclusions", "made_at"): "null",
     ("inclusions", "made_at"): "null",

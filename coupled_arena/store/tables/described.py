@@ -497,6 +497,37 @@ REPEATS = StoredTable(
     order="cast_at, second_vote",
     rows="repeats where battle in (select battle from visible)",
 )
+GATES = StoredTable(
+    "gates",
+    _columns(
+        "gates",
+        """
+        gate            name!     Its id
+        base            name!     The model that the other is compared with
+        candidate       name!     The other model
+        metric          name      The benchmark
+        margin          share!    How much worse is as good, as a share of the scores' range
+        alpha           share     Error level
+        experiment      text      Seed of its noise, and of the order of its prompts: 16 hexadecimal
+                                  digits; its battles have the same
+        answers         whole     Battles on each prompt
+        battles         names!    All that are planned, in the order in which they count; some may
+                                  not have been made
+        begun_at        moment    When it was first started
+        """,
+    ),
+    keys=["gate"],
+    called="'gate ' || gate",
+    order="begun_at, gate",
+    rows="""
+        gates
+        where gate in (
+            select gate
+            from (select gate, unnest(battles) as battle from gates)
+            join visible using (battle)
+        )
+    """,
+)
 ARENA = StoredTable(
     "arena",
     _columns(
@@ -536,7 +567,7 @@ FILES = {
     each.name: each
     for each in (
         *(BATTLES, REPLIES, VOTES, RATIONALES, VERDICTS, SCORES, GRADES, EXCLUSIONS),
-        REPEATS,
+        *(REPEATS, GATES),
     )
 }
 """The tables that an export has files of, in the order in which they come back."""

@@ -52,6 +52,7 @@ KEYS = {
     "grades": Keys("grade, battle, place"),
     "exclusions": Keys("exclusion", "(taken_back_at is not null)::integer"),
     "repeats": Keys("second_vote"),
+    "gates": Keys("gate"),
 }
 # By when it was given; a chunk counts from its store's beginning, or from that of one before. Rows
 # of one grade share its number.

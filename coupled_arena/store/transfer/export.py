@@ -55,7 +55,7 @@ def export(
     -------
     list of Path
         ``battles``, ``replies``, ``votes``, ``rationales``, ``verdicts``, ``scores``, ``grades``,
-        ``exclusions``, ``repeats``;
+        ``exclusions``, ``repeats``, ``gates``;
         or ``arena``, or ``flat``.
 
     Raises
@@ -194,8 +194,8 @@ def fingerprint(store: Store) -> str:
     -------
     str
         64 hexadecimal digits: those of ``cat battles.jsonl replies.jsonl votes.jsonl
-        rationales.jsonl verdicts.jsonl scores.jsonl grades.jsonl exclusions.jsonl repeats.jsonl |
-        sha256sum``.
+        rationales.jsonl verdicts.jsonl scores.jsonl grades.jsonl exclusions.jsonl repeats.jsonl
+        gates.jsonl | sha256sum``.
     """
     hashed = hashlib.sha256()
     with tempfile.TemporaryDirectory(prefix="coupled-arena-") as folder:

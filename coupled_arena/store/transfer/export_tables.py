@@ -194,6 +194,16 @@ left join (select distinct battle, voter from votes) as v
     on v.battle = r.battle and v.voter = r.voter
 where reason is not null
 """
+GATE_FAULTS = """
+select file, line, case
+    when base = candidate then 'its models are one'
+    when margin in (0, 1) or alpha in (0, 1) then 'margin and alpha lie between 0 and 1'
+    when answers = 0 or len(battles) = 0 or len(battles) % answers > 0
+        then 'its battles are not so many on each prompt'
+end as reason
+from in_gates
+where reason is not null
+"""
 EXCLUSION_FAULTS = """
 select file, line, case
     when voter is null and since is null and until is null then 'it has neither voter nor time'

@@ -44,7 +44,7 @@ class Imported:
     ----------
     rows : int
         Rows in the files, blank lines aside.
-    battles, votes, rationales, verdicts, scores, grades, exclusions, repeats : int
+    battles, votes, rationales, verdicts, scores, grades, exclusions, repeats, gates : int
         How many of each were not in the store before.
     filtered : int
         Rows left out on request.
@@ -73,6 +73,7 @@ class Imported:
     repeated: int = 0
     notes: tuple[str, ...] = ()
     repeats: int = 0
+    gates: int = 0
 
     @property
     def all_rejected(self) -> bool:

@@ -28,6 +28,7 @@ class AddedRows:
     grades: int
     exclusions: int
     repeats: int
+    gates: int
 
 
 _TABLES = (*TABLES, "turns", "judges", "metrics")
@@ -184,10 +185,13 @@ def add_missing(cursor: Cursor) -> AddedRows:
     rationales = _add_rationales(cursor) if _any(cursor, "in_rationales") else 0
     exclusions = _add_exclusions(cursor) if _any(cursor, "in_exclusions") else 0
     repeats = _add_repeats(cursor) if _any(cursor, "in_repeats") else 0
+    gates = _add_gates(cursor) if _any(cursor, "in_gates") else 0
     if _any(cursor, "moved"):
         derived_rows.derive(cursor, _MOVED, {})
         derived_rows.refresh(cursor, _MOVED, {})
-    return AddedRows(battles, votes, rationales, verdicts, scores, grades, exclusions, repeats)
+    return AddedRows(
+        *(battles, votes, rationales, verdicts, scores, grades, exclusions, repeats, gates)
+    )
 
 
 def _any(cursor: Cursor, *tables: str) -> bool:
@@ -274,6 +278,12 @@ def _add_repeats(cursor: Cursor) -> int:
     _reject(cursor, export_tables.REPEAT_FAULTS)
     _settle(cursor, described.REPEATS)
     return _add(cursor, described.REPEATS)
+
+
+def _add_gates(cursor: Cursor) -> int:
+    _reject(cursor, export_tables.GATE_FAULTS)
+    _settle(cursor, described.GATES)
+    return _add(cursor, described.GATES)
 
 
 def _settle(cursor: Cursor, table: StoredTable, stored: StoredTable | None = None) -> None:

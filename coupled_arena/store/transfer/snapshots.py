@@ -29,6 +29,7 @@ from coupled_arena.store.tables.derived_rows import update_named
 _TABLES = (
     *("battles", "turns", "replies", "votes", "reveals", "rationales"),
     *("verdicts", "scores", "grades", "exclusions", "inclusions", "repeats"),
+    "gates",
 )
 _KEYED = {"battles": "battle", "votes": "vote", "verdicts": "verdict"}
 

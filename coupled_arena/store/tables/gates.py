@@ -1,0 +1,150 @@
+"""Gates that were started in the app: what each of them plans, on a cursor that somebody opened.
+
+What a gate found is stored nowhere: it follows from the scores of its battles, in their order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import groupby
+
+from coupled_arena.core.sql import Cursor, value_of
+from coupled_arena.store.tables.times import utc
+
+
+@dataclass(frozen=True)
+class StoredGate:
+    """What a gate plans.
+
+    Attributes
+    ----------
+    id : str
+    metric : str
+        The benchmark.
+    margin, alpha : float
+    experiment : str
+        Seed of the noise, and of the order of the prompts: 16 hexadecimal digits.
+    answers : int
+        Battles on each prompt.
+    battles : tuple of str
+        Ids of all that are planned, in the order in which their prompts were drawn.
+    begun_at : datetime
+    """
+
+    id: str
+    base: str
+    candidate: str
+    metric: str
+    margin: float
+    alpha: float
+    experiment: str
+    answers: int
+    battles: tuple[str, ...]
+    begun_at: datetime
+
+    @property
+    def prompts(self) -> int:
+        """How many prompts are planned."""
+        return len(self.battles) // self.answers
+
+    @property
+    def asks(self) -> tuple[str, str, str, float, float]:
+        """What is asked: base, candidate, benchmark, margin, error level."""
+        return self.base, self.candidate, self.metric, self.margin, self.alpha
+
+
+@dataclass(frozen=True)
+class ScoredPrompt:
+    """A prompt that both models have answered.
+
+    Attributes
+    ----------
+    text, category : str
+        How the prompt begins. The category is empty where there is none.
+    battle : str
+        The first battle on it.
+    scores : tuple of pairs of float
+        Of the base and of the candidate, battle by battle.
+    """
+
+    text: str
+    category: str
+    battle: str
+    scores: tuple[tuple[float, float], ...]
+
+
+def add(cursor: Cursor, gate: StoredGate) -> None:
+    """Write what a gate plans; to write it again changes nothing."""
+    cursor.execute(
+        "insert into gates values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing",
+        [
+            *(gate.id, *gate.asks, gate.experiment, gate.answers, list(gate.battles)),
+            gate.begun_at,
+        ],
+    )
+
+
+def stored(cursor: Cursor) -> tuple[StoredGate, ...]:
+    """Return all gates, the newest first."""
+    rows = cursor.execute(
+        "select gate, base, candidate, metric, margin, alpha, experiment, answers, battles, "
+        f"{utc('begun_at')} from gates order by begun_at desc, gate"
+    )
+    return tuple(
+        StoredGate(*row[:8], battles=tuple(row[8]), begun_at=row[9].replace(tzinfo=UTC))
+        for row in rows.fetchall()
+    )
+
+
+_SCORED = """
+with planned as (
+    select
+        unnest(battles) as battle, generate_subscripts(battles, 1) as nth, base, candidate, metric
+    from gates
+    where gate = $gate
+)
+select
+    planned.nth, planned.battle, left(turns.prompt, 200),
+    coalesce(turns.category, ''),
+    any_value(score) filter (where battles.models[scores.place + 1] = base),
+    any_value(score) filter (where battles.models[scores.place + 1] = candidate)
+from planned
+join battles using (battle)
+join scores on scores.battle = planned.battle and scores.metric = planned.metric
+join turns on turns.battle = planned.battle and turns.turn = 0
+where scores.turn = 0
+group by all
+order by nth
+"""
+
+
+def scored_prompts(cursor: Cursor, gate: StoredGate) -> tuple[ScoredPrompt, ...]:
+    """Return the prompts that count: those before the first one that is not answered whole.
+
+    What ended out of turn waits: short answers end first, and are right more or less often.
+    """
+    rows = cursor.execute(_SCORED, {"gate": gate.id}).fetchall()
+    found: list[ScoredPrompt] = []
+    for at, answered in groupby(rows, key=lambda row: (row[0] - 1) // gate.answers):
+        of_prompt = list(answered)
+        if at != len(found) or len(of_prompt) < gate.answers:
+            break
+        _nth, battle, text, category, *_scores = of_prompt[0]
+        found.append(ScoredPrompt(text, category, battle, tuple(row[4:] for row in of_prompt)))
+    return tuple(found)
+
+
+def answered(cursor: Cursor, gate: StoredGate) -> int:
+    """Return how many of the planned battles are scored."""
+    rows = cursor.execute(
+        "select count(distinct battle) from scores where metric = ? and battle in "
+        "(select unnest(battles) from gates where gate = ?)",
+        [gate.metric, gate.id],
+    )
+    return rows.fetchall()[0][0]
+
+
+def count(cursor: Cursor) -> int:
+    """Return how many there are."""
+    return value_of(cursor, "select count(*) from gates")

@@ -1,0 +1,166 @@
+"""The tab of gates: what an address asks for, what is drawn when, who may start."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from types import SimpleNamespace
+
+import gradio as gr
+import pytest
+
+from coupled_arena.battles.batch import BatchPlan, marker_for
+from coupled_arena.battles.gate_runs import in_drawn_order
+from coupled_arena.battles.gate_service import Gates, Share
+from coupled_arena.core.errors import ArenaError
+from coupled_arena.core.records import Mode, Sampling, Score, seed_to_hex
+from coupled_arena.generation.lockstep import LockstepEngine
+from coupled_arena.generation.worker import EngineWorker
+from coupled_arena.store.database import Store
+from coupled_arena.store.tables import gates, scores
+from coupled_arena.tasks.registry import TASKS
+from coupled_arena.ui.tabs.gate import GateTab
+from coupled_arena.views.addresses import GateAddress, gate_address, read_gate_address
+from tests.battles.conftest import talking
+from tests.stored import answered
+
+BASE, OTHER = "ann", "<b>bob"
+REQUEST = SimpleNamespace(session_hash="s")
+
+
+def stored_gate(store, margin=0.1, prompts=30, seed=2**60, flips=4):
+    """Store a gate with so many answered prompts; on each of the first few the other is wrong."""
+    marker = marker_for(TASKS["quiz"], None, limit=prompts + 5)
+    sampling = Sampling()
+    asked = in_drawn_order(marker.prompts, seed)
+    plan = BatchPlan(asked, (BASE, OTHER), (Mode.COUPLED,), 1, seed, (sampling,))
+    battles = [*plan.battles()]
+    ids = tuple(battle.id for battle, _prompt in battles)
+    asks = BASE, OTHER, "quiz", margin, 0.05
+    gate = gates.StoredGate("7" * 32, *asks, seed_to_hex(seed), 1, ids, datetime.now(UTC))
+    store.write(lambda cursor: scores.declare(cursor, "quiz", source="benchmark"))
+    store.write(lambda cursor: gates.add(cursor, gate))
+    for n, (battle, prompt) in enumerate(battles[:prompts]):
+        made = answered(battle, prompt, ["one", "two"])
+        right = [float(name == BASE or n >= flips) for name in battle.models]
+        marks = [Score(0, place, "quiz", each, "x") for place, each in enumerate(right)]
+        store.add_battle(made, marks)
+    return gate
+
+
+@pytest.fixture
+def store():
+    with Store.in_memory() as opened:
+        yield opened
+
+
+@pytest.fixture
+def tab(store):
+    models = {name: talking(name, seed) for seed, name in enumerate([BASE, OTHER])}
+    worker = EngineWorker(LockstepEngine(models))
+    tasks = {"quiz": lambda: marker_for(TASKS["quiz"], None, limit=12)}
+    service = Gates(models, worker, store, tasks, Sampling(), Share(8))
+    made = GateTab(service, store, lambda request: request.session_hash == "s")
+    with gr.Blocks():
+        made.build()
+    yield made
+    service.close()
+    worker.close()
+
+
+def values(tab, **changes):
+    """Return what a page sends that nobody has touched."""
+    base, candidate = tab._models
+    found = {
+        base: BASE,
+        candidate: OTHER,
+        tab._task: "quiz",
+        tab._fields["margin"]: 0.1,
+        tab._fields["alpha"]: 0.05,
+        **dict.fromkeys((tab._seen, tab._run)),
+        tab._dark: False,
+    }
+    return found | {getattr(tab, name): value for name, value in changes.items()}
+
+
+def looked(tab, query, **changes):
+    event = SimpleNamespace(_data={"query": query, "number": 3})
+    return tab._look(values(tab, **changes), REQUEST, event)
+
+
+def test_an_address_says_what_was_asked_and_comes_back():
+    address = GateAddress("a b", "c&d", "quiz", 0.02, 0.05, None)
+    assert address.query == "?tab=gate&base=a+b&candidate=c%26d&task=quiz&margin=0.02"
+    assert read_gate_address(address.query) == GateAddress("a b", "c&d", "quiz", 0.02)
+    other = GateAddress("a", "b", "quiz", 0.02, 0.1, "7")
+    assert read_gate_address(other.query) == other
+    with pytest.raises(ArenaError):
+        read_gate_address("?tab=gate&margin=much")
+
+
+def test_without_a_run_the_tab_asks_for_one(tab):
+    shown = looked(tab, "?tab=gate")
+    assert "Choose two, and press Start" in shown[tab._headline]
+    assert shown[tab._start].interactive
+    assert not shown[tab._stop].interactive
+
+
+def test_an_address_opens_a_run_with_its_card_and_flips(tab, store):
+    gate = stored_gate(store)
+    shown = looked(tab, gate_address(gate))
+    assert shown[tab._run] == gate.id
+    assert shown[tab._models[1]].value == OTHER
+    assert shown[tab._address]["address"] == gate_address(gate)
+    assert shown[tab._address]["number"] == 3
+    card, lost = shown[tab._card], shown[tab._lost]
+    assert gate_address(gate).replace("&", "&amp;") in card
+    assert "<b>bob" not in card + lost
+    assert "4 from right to wrong" in lost
+    assert lost.count("?battle=") == 4
+    assert "0 from wrong to right" in shown[tab._gained]
+    assert "30 of 35 prompts answered" in shown[tab._progress]
+
+
+def test_an_address_without_settings_opens_the_newest_run(tab, store):
+    gate = stored_gate(store, margin=0.02)
+    shown = looked(tab, "?tab=gate")
+    assert shown[tab._fields["margin"]] == 0.02
+    assert gate.id not in shown[tab._address]["address"]
+    kept = looked(tab, "?tab=gate", _seen="something")
+    assert tab._fields["margin"] not in kept
+
+
+def test_nothing_is_drawn_while_nothing_is_new(tab, store):
+    stored_gate(store)
+    first = tab._refresh(values(tab), REQUEST)
+    again = tab._refresh(values(tab, _seen=first[tab._seen]), REQUEST)
+    assert [*again] == [tab._seen]
+    assert len(first) > 10
+
+
+def test_others_may_look_and_start_nothing(tab, store):
+    stored_gate(store)
+    stranger = SimpleNamespace(session_hash="t")
+    shown = tab._refresh(values(tab), stranger)
+    assert not shown[tab._start].interactive
+    assert "Only admins" in shown[tab._progress]
+    for press in (tab._begin, tab._end):
+        with pytest.raises(gr.Error, match="Only admins"):
+            press(values(tab), stranger)
+    assert tab._gates.running is None
+
+
+def test_a_start_is_shown_at_once_and_a_second_is_refused(tab):
+    shown = tab._begin(values(tab), REQUEST)
+    run = shown[tab._seen].gate
+    assert "tab=gate" in shown[tab._address]["address"]
+    if tab._gates.running:
+        with pytest.raises(gr.Error, match="Another run"):
+            tab._begin(values(tab), REQUEST)
+    shown = tab._end(values(tab), REQUEST)
+    assert tab._live.all()[0].id == run
+
+
+def test_numbers_beyond_the_fields_are_taken_as_their_ends(tab):
+    shown = looked(tab, "?tab=gate&base=ann&candidate=nobody&margin=7")
+    assert shown[tab._fields["margin"]] == 0.2
+    assert shown[tab._models[1]].value == OTHER

@@ -93,6 +93,36 @@ def test_without_a_flip_the_bound_is_exact_and_says_when_it_is_enough():
     assert few.analysis.candidates[0].verdict == Verdict.UNKNOWN
 
 
+def test_where_nothing_flips_one_look_says_how_many_more_it_takes():
+    frame, *_ = table(n=60, lost=0, gained=0)
+    (row,) = ca.gate("base", "cand", frame, look="once", margin=0.02).analysis.candidates
+    assert row.further == 149 - 60
+
+
+def test_one_group_tells_nothing():
+    frame, *_ = table(n=60)
+    for look in Look:
+        found = ca.gate("base", "cand", frame.assign(group="all"), look=look)
+        (row,) = found.analysis.candidates
+        assert (row.verdict, row.low, row.high, row.units) == (Verdict.UNKNOWN, -1, 1, 1)
+
+
+def test_slashes_in_prompts_of_a_table_make_no_categories():
+    frame, *_ = table(n=60)
+    frame["prompt"] = [f"Is {name[1:]}/7 more than 3?" for name in frame.prompt]
+    assert ca.gate("base", "cand", frame).analysis.candidates[0].categories == ()
+
+
+def test_what_is_better_is_not_said_to_have_been_known_when_it_was_only_as_good():
+    frame, *_ = table(n=1500, lost=0, gained=0.1)
+    found = ca.gate("base", "cand", frame, margin=0.3)
+    (row,) = found.analysis.candidates
+    assert row.verdict == Verdict.BETTER
+    assert f"That it is as good was known after {row.known_after} of 1,500 prompts." in str(found)
+    groups = frame.assign(group=[name[:4] for name in frame.prompt])
+    assert "of 150 groups." in str(ca.gate("base", "cand", groups, margin=0.3))
+
+
 def test_repetitions_and_groups_are_clusters():
     """A group counts as its prompts do; the difference is that of the prompts' means."""
     rng = np.random.default_rng(7)
@@ -187,6 +217,13 @@ def test_what_makes_no_sense_is_refused(arguments, options, message):
     frame, *_ = table(n=30)
     with pytest.raises(ArenaError, match=message):
         ca.gate(*arguments, frame, **options)
+
+
+def test_both_bounds_together_hold_with_some_chance():
+    frame, *_ = table(n=30)
+    refused = pytest.raises(ScoreError, match=r"error level of a gate is below 0\.5")
+    with pytest.warns(UserWarning, match="50% intervals"), refused:
+        ca.gate("base", "cand", frame, alpha=0.5)
 
 
 def test_prompts_that_only_one_has_are_left_out_and_counted():
@@ -295,6 +332,40 @@ def test_coupled_tables_are_held_against_their_independent_part():
     assert f"told after {row.independent_after} prompts" in words
     with pytest.raises(ScoreError, match="repetitions do not divide"):
         ca.gate("SmolLM2-135M", "SmolLM2-135M-bnb-8bit", "data/quiz_scores.csv", seeds=7)
+
+
+def noise_table(prompts=40, seeds=2):
+    rng = np.random.default_rng(5)
+    return pd.DataFrame(
+        [
+            {
+                "Noise": noise,
+                "prompt": f"q{at}",
+                "group": f"g{at // 2}",
+                "base": float(rng.integers(0, 2)),
+                "cand": float(rng.integers(0, 2)),
+            }
+            for noise in ("Coupled", "Independent")
+            for at in range(prompts)
+            for _ in range(seeds)
+        ]
+    )
+
+
+def test_coupled_tables_have_groups_and_say_what_they_leave_out():
+    frame = noise_table()
+    (row,) = ca.gate("base", "cand", frame, seeds=2).analysis.candidates
+    assert (row.prompts, row.units) == (40, 20)
+    frame.loc[3, "cand"] = np.nan  # of q1
+    found = ca.gate("base", "cand", frame, seeds=2)
+    assert (found.analysis.candidates[0].prompts, found.analysis.candidates[0].units) == (39, 20)
+    assert "Left out, for a cell is empty: 1 prompt." in str(found)
+    means = frame[frame.Noise == "Coupled"].groupby("prompt")[["base", "cand"]].mean()
+    for flip in found.to_frame("flips").itertuples():
+        expected = means.loc[flip.prompt]
+        assert (flip.base_score, flip.candidate_score) == (expected.base, expected.cand)
+    with pytest.raises(ScoreError, match="no metrics"):
+        ca.gate("base", "cand", frame, metric="acc", seeds=2)
 
 
 # A store: scores, grades, votes.

@@ -98,6 +98,31 @@ def test_where_nothing_flips_the_bound_is_exact():
     assert p_above(shifted, 0.3) == 1
 
 
+def test_without_a_flip_the_heaviest_units_may_hide_the_losses():
+    """No other chances of losses with the same expected weight are likelier to go unseen."""
+    rng = np.random.default_rng(6)
+    for weights in (np.r_[100.0, np.ones(149)], rng.choice([1.0, 2.0, 30.0], 20)):
+        sample = Sample(np.zeros(len(weights)), weights)
+        low, high = bounds(sample, ALPHA)
+        assert high == -low > 0
+        assert p_above(sample, low) == pytest.approx(ALPHA)
+        for _ in range(200):
+            chances = rng.random(len(weights)) ** rng.choice([1, 4, 16])
+            chances *= 0.05 * weights.sum() / (weights @ chances)
+            if (chances < 1).all():
+                assert np.prod(1 - chances) <= p_above(sample, -0.05) * (1 + 1e-12)
+
+
+def test_a_unit_much_heavier_than_others_is_no_proof():
+    """At the margin, each group is lost with the same chance: plain t would be wrong in .36."""
+    rng, wrong = np.random.default_rng(4), 0
+    weights = np.r_[100.0, np.ones(149)]
+    for _ in range(200):
+        differences = np.where(rng.random(150) < 0.05, -1.0, 0.0)
+        wrong += p_above(Sample(differences, weights), -0.05) <= ALPHA
+    assert wrong / 200 <= ALPHA
+
+
 def test_one_unit_says_nothing():
     sample = Sample(np.array([0.5]), np.ones(1))
     assert bounds(sample, ALPHA) == (-1, 1)

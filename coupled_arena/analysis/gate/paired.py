@@ -15,7 +15,7 @@ import numpy as np
 
 from coupled_arena.analysis.coupling.score_tables import subject_scores_from_frame
 from coupled_arena.analysis.risk.scores import RiskScores, risk_scores_from_frame
-from coupled_arena.analysis.score_columns import PROMPTS, SUBJECTS, text_of
+from coupled_arena.analysis.score_columns import PROMPTS, SUBJECTS, is_missing, text_of
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.language import _, ngettext
 from coupled_arena.core.records import Mode
@@ -256,7 +256,8 @@ def paired_from_scores(
     models : sequence of str
         The base first.
     categories, clusters : mapping of str to str, optional
-        By the name of the prompt. By default the prompts of each task of a log are a category.
+        By the name of the prompt. By default the prompts of each task of a log are a category;
+        a table has none without such a column, whatever its prompts are called.
 
     Raises
     ------
@@ -280,7 +281,7 @@ def paired_from_scores(
     named = tuple((categories or {}).get(prompt, "") for prompt in prompts)
     return PairedScores(
         *(metric, tuple(models), prompts, values, scale),
-        categories=named if categories else _tasks(prompts),
+        categories=named if categories else () if categories is not None else _tasks(prompts),
         clusters=tuple((clusters or {}).get(prompt) or prompt for prompt in prompts),
         notes=(*found.notes, *_lacking(values, models)),
     )
@@ -327,6 +328,9 @@ def paired_from_frame(
     """
     frame = frame.set_axis([str(column).strip() for column in frame.columns], axis="columns")
     if _NOISE in frame.columns:
+        if metric is not None:
+            text = _("{table} has a column Noise, and no metrics: leave the metric out.")
+            raise ScoreError(text.format(table=name))
         return _paired_noise(frame, models, scale, seeds, name)
     metrics = (metric,) if metric else None
     labels = {
@@ -363,17 +367,38 @@ def _paired_noise(
 ) -> PairedScores:
     """Return the scores of a table that has coupled and independent ones."""
     read = subject_scores_from_frame(frame, seeds, tuple(models), name)
-    n = len(read.table.coupled)
-    column = next((c for c in frame.columns if c.lower() in PROMPTS and c not in models), None)
-    prompts = tuple(str(at + 1) for at in range(n))
-    if column is not None and not read.left_out:
-        coupled = [text_of(cell) == "Coupled" for cell in frame[_NOISE]]
-        prompts = tuple(text_of(cell) for cell in frame[column][coupled])[::seeds]
+    coupled = np.array([text_of(cell) == "Coupled" for cell in frame[_NOISE]])
+    first = np.flatnonzero(coupled)[::seeds]
+    whole = np.ones(len(first), np.bool_)
+    if read.left_out:  # then both protocols have the same prompts, in the same order
+        empty = np.any([[is_missing(cell) for cell in frame[model]] for model in models], axis=0)
+        whole = ~(empty[coupled] | empty[~coupled]).reshape(-1, seeds).any(axis=1)
+
+    def said(names: Sequence[str]) -> tuple[str, ...]:
+        column = next((c for c in frame.columns if c.lower() in names and c not in models), None)
+        if column is None:
+            return ()
+        return tuple(text_of(cell) for cell in frame[column].iloc[first[whole]])
+
+    prompts = said(PROMPTS) or tuple(str(at + 1) for at in np.flatnonzero(whole))
+    groups = said(GROUPS)
+    notes: list[str] = []
+    if n := read.left_out:
+        text = ngettext(
+            "Left out, for a cell is empty: {n:,} prompt.",
+            "Left out, for a cell is empty: {n:,} prompts.",
+            n,
+        )
+        notes.append(text.format(n=n))
     return PairedScores(
         *(name.rpartition("/")[2], tuple(models), prompts, read.table.coupled, scale),
         categories=read.subjects or (),
+        clusters=tuple(group or name for group, name in zip(groups, prompts, strict=True))
+        if groups
+        else (),
         coupled=True,
         independent=read.table.independent,
+        notes=tuple(notes),
     )
 
 

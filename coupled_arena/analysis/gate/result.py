@@ -53,12 +53,15 @@ class GateSettings:
         Raises
         ------
         ScoreError
-            The margin is not between 0 and 1.
+            The margin is not between 0 and 1, or both bounds together hold with no chance.
         """
         if not 0 < self.margin < 1:
             text = _("The margin is a share between 0 and 1, such as 0.02, not {margin:g}.")
             raise ScoreError(text.format(margin=self.margin))
         check_alpha(self.alpha)
+        if self.alpha >= 0.5:
+            text = _("The error level of a gate is below 0.5, such as 0.05, not {alpha:g}.")
+            raise ScoreError(text.format(alpha=self.alpha))
 
 
 @dataclass(frozen=True)
@@ -268,9 +271,10 @@ class _Order:
 
     def __init__(self, scores: PairedScores, seed: int) -> None:
         names = scores.clusters or scores.prompts
-        known, first, unit = np.unique(np.array(names), return_index=True, return_inverse=True)
-        self._unit: IntArray = unit.astype(np.int64)
-        order = np.argsort(first) if scores.drawn else drawn_order(known.tolist(), seed)
+        # No array of names: each would take as much memory as the longest prompt.
+        known = {name: at for at, name in enumerate(dict.fromkeys(names))}
+        self._unit: IntArray = np.array([known[name] for name in names], np.int64)
+        order = np.arange(len(known)) if scores.drawn else drawn_order(list(known), seed)
         self._place = np.argsort(order)
 
     def units(self, pair: Pair, some: np.ndarray | None = None) -> _Units:
@@ -361,6 +365,9 @@ _POWER = 0.842  # standard deviations for four times in five
 def _more_of(sample: Sample, margin: float, alpha: float) -> int | None:
     """Return how many more units one test would take, four times in five."""
     n, away = len(sample.differences), sample.mean + margin
+    if sample.method is fixed.Method.EXACT:
+        needed = fixed.alike_needed(sample.mean, -margin, alpha)
+        return max(int(np.ceil(needed)) - n, 1) if needed < 1e7 else None
     variance = n * fixed.clustered_error(sample.differences, sample.weights) ** 2
     z = float(fixed.critical_value(2 * alpha)) + _POWER
     needed = z**2 * variance / away**2 if away else np.inf

@@ -4,7 +4,11 @@ Binary scores of one answer to each prompt: Tango's score test [1]_. Others: Stu
 difference, clustered by unit. Where few units make up its variance it is too small. Of 150 units
 at the margin of .02 three lose all, and .15 of such candidates were called as good in simulations.
 There the t of units with two more, a loss and a win of a whole prompt, must agree (.05). Where no
-unit differs from another, an exact binomial bound says how many could.
+unit differs from another, an exact binomial bound says how many could. If one unit is much heavier
+than others, it has shown too little of how it varies: in simulations .36 of candidates at the
+margin were called as good where a group had 100 prompts, and 149 others had one. There the two
+units more are as heavy as that one. The exact bound puts the losses where they are likeliest to
+go unseen, in the heaviest units.
 
 This module knows nothing of models or prompts.
 
@@ -20,6 +24,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtr, stdtr
 
 from coupled_arena.stats.counts import FloatArray
@@ -27,6 +32,8 @@ from coupled_arena.stats.intervals import critical_value, paired_difference, pai
 
 _MANY = 8.0
 """Equally large squares that a variance comes from, from which it is enough by itself."""
+_HEAVY, _MUCH = 3.0, 0.05
+"""A unit is much heavier than others from so many mean weights on, and so much of all weights."""
 
 
 class Method(StrEnum):
@@ -90,9 +97,9 @@ def p_above(sample: Sample, mean: float) -> float:
     if n < 2:
         return 1.0
     if sample.method is Method.EXACT:
-        # The fewest units that must be -1 if the mean is no larger, and how likely none is here.
+        # How much of all weights must be -1 if the mean is no larger, and how likely none is here.
         seen = float(sample.differences[0])
-        return 1.0 if seen <= mean else float(((1 + mean) / (1 + seen)) ** n)
+        return 1.0 if seen <= mean else _unseen(sample.weights, (seen - mean) / (1 + seen))
     if sample.method is Method.TANGO:
         lost, gained = sample.lost_and_gained
         return float(ndtr(-paired_z(float(gained), float(lost), float(n), mean)))
@@ -114,8 +121,8 @@ def bounds(sample: Sample, alpha: float) -> tuple[float, float]:
     if n < 2:
         return -1.0, 1.0
     if sample.method is Method.EXACT:
-        seen, share = float(sample.differences[0]), alpha ** (1 / n)
-        return (1 + seen) * share - 1, 1 - (1 - seen) * share
+        seen, share = float(sample.differences[0]), _lost_at_most(sample.weights, alpha)
+        return seen - (1 + seen) * share, seen + (1 - seen) * share
     if sample.method is Method.TANGO:
         lost, gained = sample.lost_and_gained
         critical = critical_value(2 * alpha)
@@ -131,6 +138,12 @@ def bounds(sample: Sample, alpha: float) -> tuple[float, float]:
     return max(low, -1.0), min(high, 1.0)
 
 
+def alike_needed(seen: float, mean: float, alpha: float) -> float:
+    """Return how many equal units with the same difference refute a mean that is not theirs."""
+    lost = (1 + mean) / (1 + seen) if seen > mean else (1 - mean) / (1 - seen)
+    return float(np.log(alpha) / np.log(lost)) if lost < 1 else float("inf")
+
+
 def _t(differences: FloatArray, weights: FloatArray, mean: float) -> float:
     away = float(weights @ differences / weights.sum()) - mean
     return away / clustered_error(differences, weights)
@@ -140,10 +153,46 @@ def _variants(sample: Sample) -> list[tuple[FloatArray, FloatArray]]:
     """Return the units, and where few make up the variance, also with a loss and a win."""
     found = [(sample.differences, sample.weights)]
     squares = (sample.weights * (sample.differences - sample.mean)) ** 2
-    if squares.sum() ** 2 < _MANY * (squares @ squares):
-        one = float(sample.weights.min())
+    heaviest, total = float(sample.weights.max()), float(sample.weights.sum())
+    heavy = heaviest > total * max(_HEAVY / len(sample.weights), _MUCH)
+    if heavy or squares.sum() ** 2 < _MANY * (squares @ squares):
+        one = heaviest if heavy else float(sample.weights.min())
         found.append((np.append(sample.differences, [-1, 1]), np.append(sample.weights, [one] * 2)))
     return found
+
+
+def _unseen(weights: FloatArray, share: float) -> float:
+    r"""Return how likely no unit is lost at most, if such a share of all weights is expected to be.
+
+    Unit i is lost with a chance of :math:`q_i`. The product of :math:`1 - q_i` is largest, given
+    :math:`\sum_i w_i q_i`, where :math:`w_i (1 - q_i)` is the same for the heaviest units, and the
+    lighter ones are never lost. So of equal units each is lost with the same chance.
+    """
+    heaviest, sums = _heaviest(weights)
+    levels = (sums - share * sums[-1]) / np.arange(1, len(sums) + 1)
+    many = int(np.flatnonzero(_fits(heaviest, levels))[0])
+    if levels[many] <= 0:
+        return 0.0
+    return float(np.exp(np.log(levels[many] / heaviest[: many + 1]).sum()))
+
+
+def _lost_at_most(weights: FloatArray, alpha: float) -> float:
+    """Return the share of all weights from which on `_unseen` is no more than alpha."""
+    heaviest, sums = _heaviest(weights)
+    counts = np.arange(1, len(sums) + 1)
+    levels = np.exp((np.log(alpha) + np.cumsum(np.log(heaviest))) / counts)
+    many = int(np.flatnonzero(_fits(heaviest, levels))[0])
+    return float((sums[many] - counts[many] * levels[many]) / sums[-1])
+
+
+def _heaviest(weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    heaviest: FloatArray = np.sort(weights)[::-1]
+    return heaviest, np.cumsum(heaviest)
+
+
+def _fits(heaviest: FloatArray, levels: FloatArray) -> NDArray[np.bool_]:
+    """Tell for how many of the heaviest units a level is below them, and not below the next."""
+    return levels >= np.append(heaviest[1:], 0.0) * (1 - 1e-12)
 
 
 def holm(p_values: FloatArray) -> FloatArray:

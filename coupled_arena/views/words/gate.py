@@ -88,9 +88,15 @@ def _when(found: GateReport, candidate: CandidateGate) -> Iterator[str]:
     """Say when it was known, or how many more it takes."""
     if candidate.verdict is not Verdict.UNKNOWN:
         if candidate.known_after and found.settings.look is Look.ALWAYS:
-            text = _("That was known after {n:,} of {all:,} prompts.")
-            if candidate.units < candidate.prompts:
+            groups = candidate.units < candidate.prompts
+            if candidate.verdict is Verdict.BETTER:
+                text = _("That it is as good was known after {n:,} of {all:,} prompts.")
+                if groups:
+                    text = _("That it is as good was known after {n:,} of {all:,} groups.")
+            elif groups:
                 text = _("That was known after {n:,} of {all:,} groups of prompts.")
+            else:
+                text = _("That was known after {n:,} of {all:,} prompts.")
             yield text.format(n=candidate.known_after, all=candidate.units)
         return
     if candidate.further is None:

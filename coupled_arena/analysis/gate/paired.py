@@ -371,8 +371,11 @@ def _paired_noise(
     first = np.flatnonzero(coupled)[::seeds]
     whole = np.ones(len(first), np.bool_)
     if read.left_out:  # then both protocols have the same prompts, in the same order
-        empty = np.any([[is_missing(cell) for cell in frame[model]] for model in models], axis=0)
-        whole = ~(empty[coupled] | empty[~coupled]).reshape(-1, seeds).any(axis=1)
+        cells = np.array([[is_missing(cell) for cell in frame[model]] for model in models])
+        empty = np.reshape(
+            [cells[:, rows].any(axis=0) for rows in (coupled, ~coupled)], (2, -1, seeds)
+        )
+        whole = ~empty.any(axis=(0, 2))
 
     def said(names: Sequence[str]) -> tuple[str, ...]:
         column = next((c for c in frame.columns if c.lower() in names and c not in models), None)

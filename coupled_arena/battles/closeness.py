@@ -131,7 +131,10 @@ _SETTINGS = ("temperature", "top_k", "top_p")
 def _drawn_alike(
     written: list[replies.Written], asked: Sampling, chosen: Sequence[str]
 ) -> tuple[list[replies.Written], Sampling]:
-    """Return the replies that were drawn as asked, or all where none was, and the sampling."""
+    """Return the replies that were drawn as asked, or all where none was, and the sampling.
+
+    Settings that nobody chose are those of the replies where these agree, else those of the run.
+    """
     places = {_SETTINGS.index(name): getattr(asked, name) for name in chosen}
     ways = dict.fromkeys(each.drawn for each in written)
     fitting = [way for way in ways if all(way[at] == value for at, value in places.items())]
@@ -142,7 +145,10 @@ def _drawn_alike(
             "--top-k and --top-p."
         )
     if not fitting:
-        return written, asked
+        each = {name: {way[at] for way in ways} for at, name in enumerate(_SETTINGS)}
+        alike = {name: min(found) for name, found in each.items() if len(found) == 1}
+        kept = {name: value for name, value in alike.items() if name not in chosen}
+        return written, replace(asked, **kept)
     (way,) = fitting
     sampling = replace(asked, **dict(zip(_SETTINGS, way, strict=True)))
     return [each for each in written if each.drawn == way], sampling

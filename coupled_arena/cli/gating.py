@@ -141,6 +141,7 @@ def _run(
     from coupled_arena.generation.loading import load_named
     from coupled_arena.stats.gate.betting import Gate
     from coupled_arena.store.queries.comparisons import Selection
+    from coupled_arena.views.tables.gate import CANNOT_TELL
 
     minutes, room = asked["minutes"], settings.battle.kv_tokens
     with owned(settings) as store:
@@ -154,6 +155,9 @@ def _run(
         scored = run_benchmark(
             plan, marker, models, store, at_once=at_once, kv_tokens=room, watcher=watcher
         )
+        if (n := watcher.gate.seen) < 2:
+            typer.echo(f"Cannot tell: answered prompts: {n}. Give more --minutes.", err=True)
+            raise typer.Exit(CANNOT_TELL)
         paired = read_paired(
             store, plan.models, marker.task.name, Selection(), battles=watcher.battles
         )

@@ -312,10 +312,10 @@ def test_answers_drawn_in_several_ways_are_not_mixed(store, asked):
     found, sampling = stored(store, asked=asking, chosen=("temperature",))
     assert {each.battle.id for each in found} == {"warm"}
     assert (sampling.temperature, sampling.top_p) == (1.0, 0.95)
-    cold = replace(SAMPLING, temperature=0.2)
+    cold = replace(SAMPLING, temperature=0.2, top_p=0.5)  # what nobody chose is that of the replies
     found, sampling = stored(store, asked=cold, chosen=("temperature",))
     assert len(found) == len(asked) + 2  # none was drawn so: all are read
-    assert sampling.temperature == 0.2
+    assert (sampling.temperature, sampling.top_p) == (0.2, 0.95)
 
 
 def test_without_answers_one_is_told_what_to_do(asked):

@@ -278,9 +278,13 @@ def gate_plan_text(plan: GatePlan) -> str:
     return "\n".join([*gate_plan_words(plan), "", gate_plan_table(plan).text()])
 
 
+IS_WORSE, CANNOT_TELL = 3, 4
+"""Exit codes of a gate, beside 0: all candidates are as good, or better."""
+
+
 def exit_code(found: GateReport) -> int:
     """Return 0 if all candidates are as good or better, 3 if one is worse, else 4."""
     verdicts = {each.verdict for each in found.candidates}
     if Verdict.WORSE in verdicts:
-        return 3
-    return 4 if Verdict.UNKNOWN in verdicts else 0
+        return IS_WORSE
+    return CANNOT_TELL if Verdict.UNKNOWN in verdicts else 0

@@ -256,8 +256,8 @@ def paired_from_scores(
     models : sequence of str
         The base first.
     categories, clusters : mapping of str to str, optional
-        By the name of the prompt. By default the prompts of each task of a log are a category;
-        a table has none without such a column, whatever its prompts are called.
+        By the name of the prompt. By default the prompts of each task of a log are a category.
+        A table without such a column has none, whatever its prompts are called.
 
     Raises
     ------

@@ -9,8 +9,8 @@ against E d <= μ stakes a share of the capital on d - μ before each unit:
 
 with mean and variance of d - μ over the units before. If E d <= μ, the capital ever reaches
 1 / alpha with a probability of at most alpha (Ville). That holds for any number of units and any
-law, whenever one stops. Weights of units must be known beforehand: weights that are shares of the
-largest unit so far look ahead, and mislead where a rare, large unit is still to come.
+law, whenever one stops. Weights of units must be known beforehand. Shares of the largest unit so
+far look ahead, and mislead where a rare, large unit is still to come.
 Another gambler bets against E d >= μ. The means that no gambler refutes are an interval for E d
 that is valid at any time [1]_.
 

@@ -5,9 +5,9 @@ difference, clustered by unit. Where few units make up its variance it is too sm
 at the margin of .02 three lose all, and .15 of such candidates were called as good in simulations.
 There the t of units with two more, a loss and a win of a whole prompt, must agree (.05). Where no
 unit differs from another, an exact binomial bound says how many could. If one unit is much heavier
-than others, it has shown too little of how it varies: in simulations .36 of candidates at the
-margin were called as good where a group had 100 prompts, and 149 others had one. There the two
-units more are as heavy as that one. The exact bound puts the losses where they are likeliest to
+than others, it has shown too little of how it varies. In simulations a group had 100 prompts and
+149 others had one: .36 of candidates at the margin were called as good. There the two units more
+are as heavy as that one. The exact bound puts the losses where they are likeliest to
 go unseen, in the heaviest units.
 
 This module knows nothing of models or prompts.

@@ -228,6 +228,7 @@ def test_what_is_typed_neither_runs_nor_votes(page):
 def test_every_tab_shows_its_numbers_and_axe_finds_nothing(page):
     shown = {
         "Leaderboard": "#board-rank-sets .js-plotly-plot .main-svg",
+        "As good as?": "#gate-start",
         "Audit": "#audit-table tbody tr",
         "Coupling": "#coupling-curves .js-plotly-plot",
         "Risk": "#risk-table tbody tr",

@@ -84,7 +84,7 @@ def values(tab, **changes):
 
 def looked(tab, query, **changes):
     event = SimpleNamespace(_data={"query": query, "number": 3})
-    return tab._look(values(tab, **changes), REQUEST, event)
+    return tab._open(values(tab, **changes), REQUEST, event)
 
 
 def test_an_address_says_what_was_asked_and_comes_back():

@@ -129,7 +129,7 @@ class GateTab:
     def _wire(self) -> None:
         wiring: dict[str, Any] = {"inputs": self._inputs, "outputs": self._outputs}
         self._timer.tick(self._refresh, **wiring, **FREE)
-        self._address.look(self._look, **wiring, trigger_mode="multiple", **FREE)
+        self._address.look(self._open, **wiring, trigger_mode="multiple", **FREE)
         changed = [each.input for each in (*self._models, self._task)] + self._fields.changes()
         gr.on(changed, self._choose, **wiring, trigger_mode="always_last", **FREE)
         self._start.click(self._begin, **wiring, **FREE)
@@ -168,7 +168,7 @@ class GateTab:
             drawn_now = self._drawn({**values, self._run: None}, request)
             return {**drawn_now, self._run: None, self._address: self._told(values, None)}
 
-    def _look(
+    def _open(
         self, values: dict[Any, Any], request: gr.Request, event: gr.EventData
     ) -> dict[Any, Any]:
         """Show what an address asks for; without settings what goes on, or was last."""

@@ -44,7 +44,7 @@ _ASKED = (
             Tasks | None,
             typer.Option(
                 help="Let the models of the catalog answer this benchmark, in random order, and "
-                "stop when it is known. Without it, what is there counts."
+                "stop at the verdict. Without it, stored scores count, or --scores."
             ),
         ],
         None,
@@ -69,8 +69,7 @@ _ASKED = (
     *(flag(replace(each, text=f"`--task`: {each.text}"), _DRAWN) for each in _DRAWN),
 )
 _STORED = tuple(inspect.signature(analyses.gate).parameters.values())
-_OF_SCORES = ("scores", "by", "metric", "judge", "category", "language", "bounds")
-_OF_SCORES += ("lower_is_better", "seeds", "voters")
+_TAKEN = ("base", "candidate", "margin", "alpha", "look", "seed", "mode", "config", "db", "as_json")
 
 
 def gate(**given: Any) -> None:  # noqa: D103 (its docstring is that of the stored one)
@@ -79,7 +78,8 @@ def gate(**given: Any) -> None:  # noqa: D103 (its docstring is that of the stor
         _refuse({name: each for name, each in asked.items() if name != "task"}, _ASKED, "without")
         analyses.gate(**given)
         return
-    _refuse({name: given[name] for name in _OF_SCORES}, _STORED, "with")
+    # All others speak of scores that are there; an option that comes later is refused until then.
+    _refuse({name: each for name, each in given.items() if name not in _TAKEN}, _STORED, "with")
     _draw(given, asked)
 
 

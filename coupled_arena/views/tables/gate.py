@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from coupled_arena.analysis.gate.plan import GatePlan, PromptsNeeded
@@ -23,8 +24,14 @@ from coupled_arena.views.words.gate import (
     verdict_name,
 )
 
-_Row = dict[str, Any]
 _MOST_SHOWN = 5  # flips of each kind in a text
+_DIFFERENCE = Column[Any](
+    "difference",
+    float,
+    "The candidate's mean score less the base's, as a share of the scores' range",
+    heading=N_("Difference"),
+    text="+.4f",
+)
 
 
 CANDIDATES: tuple[Column[CandidateGate], ...] = (
@@ -37,13 +44,7 @@ CANDIDATES: tuple[Column[CandidateGate], ...] = (
         text=lambda row: verdict_name(row.verdict),
         strong=True,
     ),
-    Column(
-        "difference",
-        float,
-        "The candidate's mean score less the base's, as a share of the scores' range",
-        heading=N_("Difference"),
-        text="+.4f",
-    ),
+    _DIFFERENCE,
     *bounds("", "the difference, for all candidates together", "+.4f", by="difference"),
     Column("base_score", float, "Mean score of the base", heading=N_("Base"), text=".4f"),
     Column("score", float, "Mean score of the candidate", heading=N_("Its score"), text=".4f"),
@@ -115,13 +116,7 @@ CATEGORIES: tuple[Column[CategoryGap], ...] = (
     Column("candidate", str, "Name of the candidate", heading=N_("Candidate")),
     Column("category", str, "Category of the prompts", heading=N_("Category")),
     Column("prompts", int, "Prompts of it", heading=N_("Prompts")),
-    Column(
-        "difference",
-        float,
-        "The candidate's mean score less the base's, as a share of the scores' range",
-        heading=N_("Difference"),
-        text="+.4f",
-    ),
+    _DIFFERENCE,
     *bounds("", "it, for all candidates and categories together", "+.4f", by="difference"),
     Column("lost", int, "Prompts on which the candidate is worse", heading=N_("Worse on")),
     Column("gained", int, "Prompts on which it is better", heading=N_("Better on")),
@@ -158,7 +153,18 @@ def flip_table(found: GateReport) -> Table[Flip]:
     return table_of(FLIPS, (flip for each in found.candidates for flip in each.flips))
 
 
-CLOSING: tuple[Column[_Row], ...] = (
+@dataclass(frozen=True)
+class IntervalSoFar:
+    """The interval of one candidate after some units."""
+
+    candidate: str
+    units: int
+    difference: float
+    low: float
+    high: float
+
+
+CLOSING: tuple[Column[IntervalSoFar], ...] = (
     Column("candidate", str, "Name of the candidate"),
     Column("units", int, "Prompts so far, or groups of prompts that depend on each other"),
     Column("difference", float, "Mean difference so far, as a share of the scores' range"),
@@ -167,16 +173,10 @@ CLOSING: tuple[Column[_Row], ...] = (
 )
 
 
-def closing_table(found: GateReport) -> Table[_Row]:
+def closing_table(found: GateReport) -> Table[IntervalSoFar]:
     """Return the interval on the way through the prompts."""
     rows = (
-        dict(
-            zip(
-                (column.name for column in CLOSING),
-                (each.model, *values),
-                strict=True,
-            )
-        )
+        IntervalSoFar(each.model, *values)
         for each in found.candidates
         if (way := each.closing) is not None
         for values in zip(way.prompts, way.difference, way.low, way.high, strict=True)

@@ -18,12 +18,14 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from coupled_arena.store import connection
 from coupled_arena.store.database import Store
 from tests.installed import REPOSITORY, Installed, copy_source, install
 
-# Times would tell what else the machine does.
-settings.register_profile("shared", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("shared")
+# Times would tell what else the machine does. Only the second set draws new examples: what they
+# find is no fault of the change that is tested.
+settings.register_profile("new", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("same", parent=settings.get_profile("new"), derandomize=True)
 
 # What only the second set starts: the demo's weights, and the package as others install it.
 COSTLY = {"demo_models", "installed"}
@@ -36,6 +38,12 @@ def pytest_addoption(parser):
         action="store_true",
         help="also run the second set: apps, browsers, real weights, installation, long runs",
     )
+
+
+def pytest_configure(config):
+    settings.load_profile("new" if config.getoption("all") else "same")
+    if not config.getoption("all"):
+        connection.CONFIG["threads"] = 1  # a few rows have no work for two
 
 
 def pytest_xdist_auto_num_workers(config):

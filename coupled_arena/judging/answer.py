@@ -105,8 +105,8 @@ def _unfenced(text: str) -> str:
     if not (text.startswith(_FENCE) and text.endswith(_FENCE)):
         return text
     body = text.removeprefix(_FENCE).removesuffix(_FENCE).removeprefix("json")
-    begin = len(body) - len(body.lstrip())
     end = len(body.rstrip())
+    begin = len(body) - len(body.lstrip()) if end else body.find("\n") + 1  # all of it is blank
     first, last = body.rfind("\n", 0, begin), body.rfind("\n", end)
     return body[first + 1 : last] if 0 <= first < last else text
 

@@ -8,7 +8,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from coupled_arena.core.verdicts import Probabilities
@@ -198,6 +198,9 @@ PARTS = ("```", "json", "\n", " ", "\r", "\u00a0", "`", '{"verdict": "A"}', "x")
 
 
 @given(st.lists(st.sampled_from(PARTS), max_size=10).map("".join))
+@example("```\n\n```")
+@example("```\n```")
+@example("``````")
 def test_a_code_block_is_what_the_expression_says(text):
     text = text.strip()
     block = BLOCK.fullmatch(text)

@@ -30,8 +30,10 @@ def _steps() -> Iterator[str]:
 
 
 MIGRATIONS: tuple[str, ...] = tuple(_steps())
-SQUASHED = 8
+SQUASHED = 15
 """How many of the first steps are one where there is nothing yet to bring along."""
+BEGINNINGS = (1, 8, SQUASHED)
+"""First steps of databases: in the beginning there was no such one, then it was of eight."""
 _AT_ONCE = (_FOLDER / f"1-{SQUASHED}.sql").read_text(encoding="utf-8")
 
 

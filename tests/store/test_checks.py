@@ -12,9 +12,9 @@ from tests.store import whole
 A = "0" * 31 + "a"
 FAULTS = {
     "schema steps": [
-        "delete from schema_version where version = 9",
-        "insert into schema_version values (6, now())",
-        "delete from schema_version where version < 9",
+        "insert into schema_version values (8, now())",
+        "insert into schema_version select n, now() from range(7, 15) as steps(n)",
+        "insert into schema_version values (15, now())",
         "delete from schema_version",
     ],
     "turns": ["insert into turns (battle, turn, prompt) values ('gone', 0, '')"],

@@ -11,10 +11,10 @@ from coupled_arena.core.sql import Cursor, column_of, quoted, value_of
 from coupled_arena.store.checks.check import RESTORE, Check, Finding
 from coupled_arena.store.checks.contents import CONTENTS, NAMED, ORPHANS, OTHERS
 from coupled_arena.store.checks.counted import COMPARISONS, COUNTED
-from coupled_arena.store.connection import MIGRATIONS, SQUASHED, connect
+from coupled_arena.store.connection import BEGINNINGS, MIGRATIONS, connect
 
 _NEWEST = len(MIGRATIONS)
-_FIRST = ", ".join(map(str, range(1, SQUASHED + 1)))
+_FIRST = ", ".join(map(str, BEGINNINGS))
 
 STEPS = Check(
     "schema steps",

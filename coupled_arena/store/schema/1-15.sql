@@ -1,4 +1,4 @@
--- The schema as steps 1 to 8 leave it, for a database that has no rows yet; a test holds them equal.
+-- The schema as steps 1 to 15 leave it, for a database that has no rows yet; a test holds them equal.
 
 -- No foreign keys: DuckDB would check an index for every row of tables that are never deleted from,
 -- and the only writers are in this package. Primary keys are what makes a retried write harmless.
@@ -60,7 +60,9 @@ create table votes (
     both_bad boolean not null,
     source text not null,
     early boolean not null,
-    cast_at timestamptz not null
+    cast_at timestamptz not null,
+    -- In which order the voter saw the answers: their places, from 0; null is the battle's own order.
+    shown integer[]
 );
 
 create table reveals (
@@ -246,51 +248,6 @@ create table same_words (
     j integer not null
 );
 
--- A vote that ranks two answers apart that have the same words prefers nothing that was said. Such a
--- comparison has a voter and no human outcome: it is counted apart, and in no statistics.
-create view comparison_rows as
-with voted as (
-    select
-        p.battle, p.battle_no, p.mode, p.i, p.j, v.voter,
-        p.models[p.i] as name_a,
-        p.models[p.j] as name_b,
-        coalesce(v.source = 'identical', false) as identical,
-        case
-            when v.ranks is null then null
-            when v.both_bad then 'both_bad'
-            when v.ranks[p.i] = v.ranks[p.j] then 'tie'
-            when same.battle is not null then null
-            when v.ranks[p.i] < v.ranks[p.j] then 'first'
-            else 'second'
-        end as human
-    from battle_pairs as p
-    left join current_votes as v using (battle)
-    left join same_words as same on same.battle = p.battle and same.i = p.i and same.j = p.j
-),
-judged as (
-    select
-        voted.*, 0::smallint as judge_no,
-        null as verdict, null as p_first, null as p_second, false as flipped
-    from voted
-    union all
-    select voted.*, judge_no, verdict, p_first, p_second, flipped
-    from voted
-    join judgements using (battle, i, j)
-    join judges using (judge)
-)
-select
-    battle, battle_no, prompt_no, judge_no, mode::mode as mode,
-    a.model_no as model_a,
-    b.model_no as model_b,
-    human::outcome as human,
-    verdict::outcome as verdict,
-    identical, voter, category, language, p_first, p_second, flipped
-from judged
-join models as a on a.model = name_a
-join models as b on b.model = name_b
-join prompt_keys using (battle)
-join prompts using (prompt_key);
-
 -- Votes that their voters can still undo. None of them counts before it has moved to `votes`; no key,
 -- for rows leave this table again, and there are never more than a few.
 create table pending_votes (
@@ -334,3 +291,246 @@ create view current_rationales as
 select *
 from rationales
 qualify row_number() over (partition by vote order by given_at desc, seq desc) = 1;
+
+-- How long each side of a battle is and how it is laid out, in all turns together: what style control
+-- holds fixed. It follows from the replies and is kept beside them because counting again takes a
+-- minute where a million battles have texts. Code is text, but its signs are no Markdown; a fence
+-- that nothing closes reaches to the end.
+create table reply_styles (
+    battle_no bigint not null,
+    model_no smallint not null,
+    characters bigint not null,
+    headers bigint not null,
+    bold bigint not null,
+    lists bigint not null
+);
+
+-- Of a model that meets itself nobody knows later which of its replies a comparison was about.
+create view reply_style_rows as
+with prose as (
+    select
+        battle, place, model, text,
+        if(
+            contains(text, '```'), regexp_replace(text, '```.*?(```|\z)', '', 'gs'), text
+        ) as marked
+    from replies
+),
+sides as (
+    select
+        battle, place, model,
+        sum(length(text))::bigint as characters,
+        sum(
+            if(
+                contains(marked, '#'),
+                len(regexp_extract_all(marked, '(?m)^ {0,3}#{1,6}[ \t]')), 0
+            )
+        )::bigint as headers,
+        sum(
+            if(
+                contains(marked, '**') or contains(marked, '__'),
+                len(regexp_extract_all(marked, '\*\*[^*\s][^*\n]*\*\*|__[^_\s][^_\n]*__')), 0
+            )
+        )::bigint as bold,
+        sum(
+            len(regexp_extract_all(marked, '(?m)^[ \t]*([-*+]|[0-9]{1,9}[.)])[ \t]'))
+        )::bigint as lists
+    from prose
+    group by battle, place, model
+)
+select battle, battle_no, model_no, characters, headers, bold, lists
+from sides
+join battles using (battle)
+join models using (model)
+where len(list_filter(battles.models, lambda m: m = sides.model)) = 1;
+
+-- Votes that are not to count, by rule: every vote, also one still to come, of this voter (null: of
+-- anybody) that was cast from `since` on and before `until` (null: no bound). No vote is deleted.
+create sequence exclusion_seq;
+
+create table exclusions (
+    seq bigint not null default nextval('exclusion_seq'),
+    exclusion text primary key,
+    voter text,
+    since timestamptz,
+    until timestamptz,
+    reason text not null,
+    made_by text not null,
+    made_at timestamptz not null
+);
+
+-- Exclusions that somebody took back: from then on their votes count again.
+create table inclusions (
+    exclusion text primary key,
+    reason text not null,
+    made_by text not null,
+    made_at timestamptz not null
+);
+
+create view standing_exclusions as
+select * from exclusions anti join inclusions using (exclusion);
+
+-- Where votes came from: the keyed hash of an address, with a key that nobody has once the server
+-- that drew it has stopped. In no export, backup or snapshot.
+create table origins (
+    vote_id text primary key,
+    origin text not null
+);
+
+-- How many votes somebody must have cast before any of them counts: one row, or none.
+create table probation (
+    votes integer not null
+);
+
+-- Who has not cast as many yet. Whatever writes votes keeps it in line with them.
+create table waiting_voters (
+    voter text primary key
+);
+
+-- By which names answers are searched for who wrote them: those that the settings and the catalog add
+-- to the program's own, and what tells the whole list from others. The newest one is in force.
+create sequence name_list_seq;
+
+create table name_lists (
+    seq bigint not null default nextval('name_list_seq'),
+    list text not null,
+    names text[] not null,
+    words text[] not null,
+    since timestamptz not null
+);
+
+-- Answers that name a model or its maker, and what stands there. Follows from the texts and the list
+-- in force; no key, for rows leave this table again.
+create table naming_replies (
+    battle text not null,
+    turn integer not null,
+    place integer not null,
+    found text not null
+);
+
+-- Rules as lists beside the votes, not as subqueries of each: those would read all votes for the few
+-- of one battle, whenever somebody votes. And who waits.
+-- And whose answers told which model wrote them: people's votes on those are not blind.
+create view ruled_votes as
+with of_voters as (
+    select voter, list(struct_pack(since, until)) as times
+    from standing_exclusions
+    where voter is not null
+    group by voter
+),
+of_all as (
+    select list(struct_pack(since, until)) as all_times from standing_exclusions where voter is null
+),
+waits as (
+    select voter, true as is_new from waiting_voters
+),
+naming as (
+    select battle, true as has_name from naming_replies group by battle
+)
+select
+    v.*,
+    list_bool_or(list_transform(list_concat(times, all_times), lambda e:
+        v.cast_at >= coalesce(e.since, '-infinity'::timestamptz)
+        and v.cast_at < coalesce(e.until, 'infinity'::timestamptz)
+    )) is true as excluded,
+    is_new is true and v.source = 'human' as waiting,
+    has_name is true and v.source = 'human' as named
+from current_votes as v
+left join of_voters using (voter)
+left join waits using (voter)
+left join naming using (battle)
+cross join of_all;
+
+-- One column at a time: DuckDB writes several down in any order, and views are compared as written.
+create view counted_votes as
+select * exclude (excluded)
+from (
+    select * exclude (waiting)
+    from (select * exclude (named) from ruled_votes where not named)
+    where not waiting
+)
+where not excluded;
+
+-- A vote that ranks two answers apart that have the same words prefers nothing that was said. Such a
+-- comparison has a voter and no human outcome: it is counted apart, and in no statistics.
+-- Model a is the one that the voter saw first; a judge's verdict on the pair turns with it.
+create view comparison_rows as
+with voted as (
+    select
+        p.battle, p.battle_no, p.mode, p.i, p.j, v.voter,
+        coalesce(
+            list_position(v.shown, p.j::integer - 1) < list_position(v.shown, p.i::integer - 1), false
+        ) as turned,
+        p.models[if(turned, p.j, p.i)] as name_a,
+        p.models[if(turned, p.i, p.j)] as name_b,
+        coalesce(v.source = 'identical', false) as identical,
+        case
+            when v.ranks is null then null
+            when v.both_bad then 'both_bad'
+            when v.ranks[p.i] = v.ranks[p.j] then 'tie'
+            when same.battle is not null then null
+            when (v.ranks[p.i] < v.ranks[p.j]) <> turned then 'first'
+            else 'second'
+        end as human
+    from battle_pairs as p
+    left join counted_votes as v using (battle)
+    left join same_words as same on same.battle = p.battle and same.i = p.i and same.j = p.j
+),
+judged as (
+    select
+        voted.*, 0::smallint as judge_no,
+        null as verdict, null as p_first, null as p_second, false as flipped
+    from voted
+    union all
+    select
+        voted.*, judge_no,
+        case
+            when not turned or verdict not in ('first', 'second') then verdict
+            when verdict = 'first' then 'second'
+            else 'first'
+        end,
+        if(turned, p_second, p_first), if(turned, p_first, p_second), flipped
+    from voted
+    join judgements using (battle, i, j)
+    join judges using (judge)
+)
+select
+    battle, battle_no, prompt_no, judge_no, mode::mode as mode,
+    a.model_no as model_a,
+    b.model_no as model_b,
+    human::outcome as human,
+    verdict::outcome as verdict,
+    identical, voter, category, language, p_first, p_second, flipped
+from judged
+join models as a on a.model = name_a
+join models as b on b.model = name_b
+join prompt_keys using (battle)
+join prompts using (prompt_key);
+
+-- What people said of answers that they were shown a second time, on purpose and in another order:
+-- how far they agree with themselves. Nothing counts these rows; a person has one vote on a battle.
+create table repeats (
+    second_vote text primary key,
+    battle text not null,
+    voter text not null,
+    ranks integer[] not null,
+    both_bad boolean not null,
+    shown integer[] not null,
+    criteria text[] not null,
+    comment text not null,
+    cast_at timestamptz not null
+);
+
+-- Gates that were started in the app: which models on which questions, with which margin. What each
+-- of them found follows from the scores of its battles, taken in the order that is planned here.
+create table gates (
+    gate text primary key,
+    base text not null,
+    candidate text not null,
+    metric text not null,
+    margin double not null,
+    alpha double not null,
+    experiment text not null,
+    answers integer not null,
+    battles text[] not null,
+    begun_at timestamptz not null
+);

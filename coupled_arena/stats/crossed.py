@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csc_array, csr_array
 
 from coupled_arena.stats.counts import FloatArray, IntArray
 
@@ -156,7 +156,8 @@ class _Spread:
 
     def _sums(self, at: Any) -> tuple[FloatArray, ...]:
         """Return Σ q, Σ o, Σ q², Σ q o, Σ o² over voters, for each number, of some cells."""
-        uses = _scaled(self.uses, 1.0 * at)
+        number, distinct = _distinct(self.uses)
+        uses = _scaled(distinct, 1.0 * at)
         uses.eliminate_zeros()
         # Both products have their entries at the same places, for no share is 0.
         q, o = (
@@ -166,7 +167,18 @@ class _Spread:
         once = uses.T @ (self.unknown / self.size**2)
         twice = uses.T @ (self.unknown / self.size**4)
         found = (q.data, once), (o.data, once), *((x * y, twice) for x, y in _pairs(q.data, o.data))
-        return tuple(_columns(q, data) + more for data, more in found)
+        return tuple((_columns(q, data) + more)[number] for data, more in found)
+
+
+def _distinct(uses: csr_array) -> tuple[IntArray, csr_array]:
+    """Return which distinct column each column is, and these: pairs in both orders use the same."""
+    columns = csc_array(uses)
+    columns.sort_indices()
+    ends = zip(columns.indptr[:-1], columns.indptr[1:], strict=True)
+    keys = [columns.indices[begin:end].tobytes() for begin, end in ends]
+    first = {key: at for at, key in reversed(list(enumerate(keys)))}
+    place = {key: new for new, key in enumerate(first)}
+    return np.array([place[key] for key in keys]), csr_array(columns[:, list(first.values())])
 
 
 def _mixed(sums: tuple[FloatArray, ...], rho: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -40,47 +40,49 @@ def times(store):
     return [(made.replace(tzinfo=UTC), cast.replace(tzinfo=UTC)) for made, cast in found]
 
 
-@pytest.mark.parametrize(
-    "time",
-    [
-        *(SECONDS, int(SECONDS * 1e3), int(SECONDS * 1e3) * 10**3, int(SECONDS * 1e3) * 10**6),
-        *("1742315940.55", "1742315940550", "1742315940550.0", "1.742315940550e12"),
-        *("2025-03-18T16:39:00.550Z", "2025-03-18 16:39:00.55", "2025-03-18T17:39:00.55+01:00"),
-        *("2025-03-18 16:39:00.550000000", "2025-03-18T16:39:00.550000+00:00"),
-    ],
+ONE_TIME = (
+    *(SECONDS, int(SECONDS * 1e3), int(SECONDS * 1e3) * 10**3, int(SECONDS * 1e3) * 10**6),
+    *("1742315940.55", "1742315940550", "1742315940550.0", "1.742315940550e12"),
+    *("2025-03-18T16:39:00.550Z", "2025-03-18 16:39:00.55", "2025-03-18T17:39:00.55+01:00"),
+    *("2025-03-18 16:39:00.550000000", "2025-03-18T16:39:00.550000+00:00"),
 )
-def test_every_unit_and_spelling_is_the_same_time(store, tmp_path, time):
-    done = import_files(store, [write(tmp_path / "rows.jsonl", row(time))])
-    assert done.rejected == ()
-    assert times(store) == [(MOMENT, MOMENT)]
+ONE_DAY = ("20250318", "2025-03-18", "Tue, 18 Mar 2025 00:00:00 GMT")
+NO_TIME = (
+    *("infinity", "-infinity", 0, 946684799, -5, 1e300, "soon", "18/03/2025 16:39", "epoch"),
+    *("1999-12-31", "9999-01-01", "57181-01-01", 17423159405500000000000),
+)
+MISSING = (None, "", "NaN", float("nan"), "NaT", "None")
 
 
-@pytest.mark.parametrize("time", ["20250318", "2025-03-18", "Tue, 18 Mar 2025 00:00:00 GMT"])
-def test_a_day_begins_it(store, tmp_path, time):
-    import_files(store, [write(tmp_path / "rows.jsonl", row(time))])
-    assert times(store)[0][0] == datetime(2025, 3, 18, tzinfo=UTC)
+def imported(store, tmp_path, given):
+    """Import a row for each time; rows of one file are read one by one."""
+    rows = [row(time, question_id=f"q{n}") for n, time in enumerate(given)]
+    return import_files(store, [write(tmp_path / "rows.jsonl", *rows)])
 
 
 @pytest.mark.parametrize(
-    "time",
-    [
-        *("infinity", "-infinity", 0, 946684799, -5, 1e300, "soon", "18/03/2025 16:39", "epoch"),
-        *("1999-12-31", "9999-01-01", "57181-01-01", 17423159405500000000000),
-    ],
+    ("given", "meant"), [(ONE_TIME, MOMENT), (ONE_DAY, datetime(2025, 3, 18, tzinfo=UTC))]
 )
-def test_what_cannot_be_a_time_rejects_its_row(store, tmp_path, time):
-    done = import_files(store, [write(tmp_path / "rows.jsonl", row(time), row(MOMENT.isoformat()))])
-    (rejected,) = done.rejected
-    assert (done.votes, rejected.line) == (1, 1)
-    assert rejected.reason.startswith("timestamp '")
-    assert rejected.reason.endswith("is not a time between 2000 and tomorrow")
+def test_every_unit_and_spelling_is_the_same_time(store, tmp_path, given, meant):
+    assert imported(store, tmp_path, given).rejected == ()
+    assert times(store) == [(meant, meant)] * len(given)
 
 
-@pytest.mark.parametrize("time", [None, "", "NaN", float("nan"), "NaT", "None"])
-def test_a_missing_time_is_that_of_the_import(store, tmp_path, time):
+def test_what_cannot_be_a_time_rejects_its_row(store, tmp_path):
+    done = imported(store, tmp_path, (*NO_TIME, MOMENT.isoformat()))
+    assert done.votes == 1
+    assert [each.line for each in done.rejected] == list(range(1, len(NO_TIME) + 1))
+    for rejected in done.rejected:
+        assert rejected.reason.startswith("timestamp '")
+        assert rejected.reason.endswith("is not a time between 2000 and tomorrow")
+
+
+def test_a_missing_time_is_that_of_the_import(store, tmp_path):
     before = datetime.now(UTC)
-    assert import_files(store, [write(tmp_path / "rows.jsonl", row(time))]).rejected == ()
-    assert times(store)[0][0] >= before
+    assert imported(store, tmp_path, MISSING).rejected == ()
+    found = times(store)
+    assert len(found) == len(MISSING)
+    assert all(cast >= before for _, cast in found)
 
 
 @pytest.mark.parametrize("zone", [None, "Europe/Berlin"])

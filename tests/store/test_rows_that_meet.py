@@ -474,21 +474,19 @@ SURE = {
 UNSURE = ["left", "right", "1", "2", "0", "first", "neither", "c", "model_a wins", "both"]
 
 
-@pytest.mark.parametrize(
-    ("word", "outcome"),
-    [(word, outcome) for outcome, words in SURE.items() for word in words]
-    + [(word, None) for word in UNSURE],
-)
-def test_words_mean_the_same_to_import_and_rank(store, file, word, outcome):
-    assert outcome_of(word) is outcome
-    done = import_files(store, [file([vote(word, id=1)])])
-    assert len(done.rejected) == (outcome is None)
-    if outcome is not None:
-        bad = rows(store, "select ranks, both_bad from votes")[0]
-        assert bad == (
-            {Outcome.FIRST: [1, 2], Outcome.SECOND: [2, 1]}.get(outcome, [1, 1]),
-            outcome is Outcome.BOTH_BAD,
-        )
+def test_words_mean_the_same_to_import_and_rank(store, file):
+    meant = [(word, outcome) for outcome, words in SURE.items() for word in words]
+    meant += [(word, None) for word in UNSURE]
+    assert [outcome_of(word) for word, _ in meant] == [outcome for _, outcome in meant]
+    done = import_files(store, [file([vote(word, id=n) for n, (word, _) in enumerate(meant)])])
+    unsure = [line for line, (_, outcome) in enumerate(meant, start=2) if outcome is None]
+    assert [each.line for each in done.rejected] == unsure
+    ranks = {Outcome.FIRST: [1, 2], Outcome.SECOND: [2, 1]}
+    assert rows(store, "select ranks, both_bad from votes order by seq") == [
+        (ranks.get(outcome, [1, 1]), outcome is Outcome.BOTH_BAD)
+        for _, outcome in meant
+        if outcome is not None
+    ]
 
 
 def test_a_word_means_one_outcome():

@@ -148,7 +148,7 @@ def report(
         bool, Doc("Show seeds of experiments even while people vote on them.")
     ] = False,
 ) -> Result[Report]:
-    """Write one self-contained HTML page on a store: leaderboard, coupling, audits, settings.
+    """Write one self-contained HTML page on a store: boards, gates, coupling, audits, settings.
 
     Parameters
     ----------
@@ -189,6 +189,16 @@ def report(
         "fingerprint": found.fingerprint,
         "boards": [board.source.value for board in found.boards],
         "compares_modes": found.modes is not None,
+        "gates": [
+            {
+                "base": each.gate.base,
+                "candidate": each.gate.candidate,
+                "benchmark": each.gate.metric,
+                "verdict": each.candidate.verdict.value,
+            }
+            for each in found.gates
+            if each.candidate
+        ],
         "metrics": [each.metric for each in found.metrics],
         "audits": [each.judge for each in found.audits],
         "gradings": [

@@ -122,7 +122,7 @@ def db(tmp_path_factory):
         second = repeats.SecondVote(again, (2, 1, 0), (Criterion.STYLE,), "so")
         store.write(lambda cursor: repeats.add(cursor, second))
         planned = gates.StoredGate(
-            *("g", "alpha", "beta", "quiz", 0.02, 0.05, "ff", 1, (battle,), EARLIEST)
+            *("g", "alpha", "beta", "quiz", 0.02, 0.05, "ff", 1, tuple(sorted(ids)), EARLIEST)
         )
         store.write(lambda cursor: gates.add(cursor, planned))
         decision = exclusions.Decision("mistaken", "keeper", EARLIEST)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from itertools import product
 
 import numpy as np
@@ -18,12 +19,14 @@ from coupled_arena.core.records import (
 )
 from coupled_arena.core.verdicts import Grade
 from coupled_arena.store.database import Store
-from coupled_arena.store.tables import scores
+from coupled_arena.store.tables import gates, scores
+from coupled_arena.store.tables.gates import StoredGate
 from coupled_arena.store.tables.judges import bind
 from coupled_arena.store.transfer.snapshots import snapshot
 from coupled_arena.store.work_queues.judging import PendingSolutions
 from tests.batches import at_once, judge
 from tests.store.conftest import make_battle, make_vote
+from tests.stored import rows
 
 SCRIPT = "<script>document.title = 'run'</script>"
 ENDING = "</script><img src=x onerror=\"document.title = 'run'\"> & co/8-bit"
@@ -49,6 +52,7 @@ def fill(store, prompts=8, seeds=2):
             battle = scored(batch, rng, q, seed, mode)
             for a, b in ((0, 1), (0, 2), (1, 2)):
                 judge(batch, JUDGE, battle, a, b, rng.choice(["first", "second", "tie"]))
+    add_gate(store)
     with PendingSolutions(store, JUDGE) as pending:
         for page in pending.pages():
             pending.add(
@@ -63,6 +67,15 @@ def fill(store, prompts=8, seeds=2):
                     for each in page
                 ]
             )
+
+
+def add_gate(store):
+    """Store a gate that takes the coupled battles in their order."""
+    planned = rows(store, "select battle from battles where mode = 'coupled' order by battle_no")
+    battles = tuple(battle for (battle,) in planned)
+    asks = (*MODELS[:2], METRIC, 0.05, 0.05)
+    gate = StoredGate("9a" * 16, *asks, SEED, 2, battles, datetime(2026, 3, 1, tzinfo=UTC))
+    store.write(lambda cursor: gates.add(cursor, gate))
 
 
 def made(path):

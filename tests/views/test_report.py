@@ -22,7 +22,7 @@ from coupled_arena.store.transfer.export import COVERED, export, fingerprint
 from coupled_arena.store.transfer.snapshots import snapshot, snapshot_path
 from coupled_arena.views.figures.registry import FIGURES
 from coupled_arena.views.markup import listed, nameless, table
-from coupled_arena.views.report.sections import _in_script, _steady, _steady_table
+from coupled_arena.views.report.sections import SECTIONS, _in_script, _steady, _steady_table
 from tests.patience import PATIENCE
 from tests.store.conftest import make_battle, make_vote
 from tests.views import rubbish
@@ -70,18 +70,11 @@ def empty(tmp_path_factory):
 class TestEverything:
     @pytest.mark.slow
     def test_every_section_has_results(self, text):
-        needing = [
-            name
-            for name in ("leaderboard", "modes", "coupling", "audit", "grades", "risk")
-            if NEEDS in section(text, name)
-        ]
+        needing = [name for name in SECTIONS if NEEDS in section(text, name)]
         assert needing == []
-        figures = {
-            name: section(text, name).count("<figure>")
-            for name in ("leaderboard", "modes", "coupling", "audit", "grades", "risk", "basis")
-        }
+        figures = {name: section(text, name).count("<figure>") for name in (*SECTIONS, "basis")}
         assert figures == {
-            **{"leaderboard": 3 * 3, "modes": 2, "coupling": 1 + 3 * 3},
+            **{"leaderboard": 3 * 3, "modes": 2, "gate": 2, "coupling": 1 + 3 * 3},
             **{"audit": 4, "grades": 4, "risk": 5, "basis": 0},
         }
 
@@ -180,7 +173,7 @@ class TestLess:
         assert (answer["boards"], answer["metrics"], answer["audits"]) == ([], [], [])
         text = (tmp_path / "report.html").read_text()
         assert answer["bytes"] == len(text.encode())
-        for name in ("leaderboard", "modes", "coupling", "audit", "grades", "risk"):
+        for name in SECTIONS:
             assert section(text, name).count(NEEDS) == 1
         assert "<figure>" not in text
 

@@ -14,6 +14,7 @@ from coupled_arena.analysis.coupling.savings import (
     curves_of,
     read_protocol_scores,
 )
+from coupled_arena.analysis.gate.stored import GateStanding, read_standing
 from coupled_arena.analysis.leaderboard.board_estimates import read_estimates
 from coupled_arena.analysis.leaderboard.result import Leaderboard, leaderboard
 from coupled_arena.analysis.risk.replies import read_stored_scores
@@ -26,7 +27,7 @@ from coupled_arena.store.connection import schema_version
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.store.queries.inventory import Inventory, inventory
-from coupled_arena.store.tables import scores
+from coupled_arena.store.tables import gates, scores
 from coupled_arena.store.tables.scores import Accuracy
 from coupled_arena.store.transfer.export import Hidden, fingerprint
 
@@ -101,6 +102,8 @@ class Report:
         By people, then for each judge prediction-powered and by itself.
     modes : Leaderboard or None
         A board whose estimates compares coupled with independent battles.
+    gates : tuple of GateStanding
+        The newest first; those of which anything can be said.
     audits, gradings : tuple of Audit
         Judges against people's votes, and against benchmarks.
     """
@@ -113,6 +116,7 @@ class Report:
     fingerprint: str
     boards: tuple[Leaderboard, ...]
     modes: Leaderboard | None
+    gates: tuple[GateStanding, ...]
     metrics: tuple[MetricReport, ...]
     audits: tuple[Audit, ...]
     gradings: tuple[Audit, ...]
@@ -142,6 +146,7 @@ def collect(store: Store, name: str, wanted: ReportSettings, made: datetime) -> 
         counted = inventory(cursor, wanted.hidden)
         schema = schema_version(cursor)
         benchmarks = scores.benchmarks(cursor)
+        stored_gates = gates.stored(cursor)
     _check(wanted, counted)
     boards = tuple(_boards(store, wanted, counted))
     return Report(
@@ -153,6 +158,13 @@ def collect(store: Store, name: str, wanted: ReportSettings, made: datetime) -> 
         fingerprint=fingerprint(store),
         boards=boards,
         modes=next((board for board in boards if board.estimates.modes), None),
+        gates=tuple(
+            standing
+            for gate in stored_gates
+            if wanted.metric in (None, gate.metric)
+            and (wanted.models is None or {gate.base, gate.candidate} <= set(wanted.models))
+            and (standing := read_standing(store, gate)).report
+        ),
         metrics=tuple(
             _metric(store, each.metric, wanted)
             for each in counted.metrics

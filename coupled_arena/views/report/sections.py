@@ -16,6 +16,7 @@ import plotly.graph_objects as go
 from markupsafe import Markup
 
 from coupled_arena.analysis.audit.result import Audit
+from coupled_arena.analysis.gate.stored import GateStanding
 from coupled_arena.analysis.leaderboard.result import Leaderboard
 from coupled_arena.core.choices import BoardSource
 from coupled_arena.core.formulas import csv_writer
@@ -28,6 +29,7 @@ from coupled_arena.views.figures.drawing import (
     audit_drawings,
     board_drawings,
     coupling_drawings,
+    gate_drawings,
     risk_drawings,
 )
 from coupled_arena.views.figures.registry import Figure
@@ -35,10 +37,12 @@ from coupled_arena.views.markup import heading, joined, listed, paragraph, table
 from coupled_arena.views.report.collect import MetricReport, Report
 from coupled_arena.views.tables.audit import audit_differences, audit_models
 from coupled_arena.views.tables.coupling import coupling_pairs
+from coupled_arena.views.tables.gate import candidate_table
 from coupled_arena.views.tables.leaderboard import board_table
 from coupled_arena.views.tables.risk import risk_models
 from coupled_arena.views.words.audit import audit_findings
 from coupled_arena.views.words.coupling import coupling_warnings
+from coupled_arena.views.words.gate import gate_warnings, gate_words
 from coupled_arena.views.words.leaderboard import judge_words, mode_words
 from coupled_arena.views.words.risk import risk_findings
 from coupled_arena.views.words.verdict import board_verdict
@@ -70,6 +74,16 @@ def modes(report: Report) -> Markup:
             figures(board_drawings(board), registry.MODES, registry.MODE_PAIRS),
         ]
     )
+
+
+def gates(report: Report) -> Markup:
+    """Return whether candidates are as good as their bases, by the gates of the app."""
+    if not report.gates:
+        return _needs(
+            "a gate: start one in the tab “As good as?” of the app. Others are those of "
+            "<code>gate</code>."
+        )
+    return joined(part for each in report.gates for part in _gate(each))
 
 
 def savings(report: Report) -> Markup:
@@ -116,6 +130,7 @@ def risk(report: Report) -> Markup:
 SECTIONS: dict[str, tuple[str, Callable[[Report], Markup]]] = {
     "leaderboard": ("Leaderboard", leaderboards),
     "modes": ("Coupled against independent", modes),
+    "gate": ("Is it really as good?", gates),
     "coupling": ("What coupling saves on benchmarks", savings),
     "audit": ("Judges against people", audits),
     "grades": ("Judges against benchmarks", gradings),
@@ -145,6 +160,20 @@ def _board(board: Leaderboard) -> Iterator[Markup]:
         yield judge_words(board)
         last = registry.RANK_SET_SIZES
     yield figures(board_drawings(board), registry.RANK_SETS, registry.WIN_RATES, last)
+
+
+def _gate(standing: GateStanding) -> Iterator[Markup]:
+    gate, found, candidate = standing.gate, standing.report, standing.candidate
+    assert found  # else it is not in a report
+    assert candidate
+    yield heading(f"{gate.candidate} against {gate.base} on {gate.metric}", 3)
+    # The last one tells the seed, which is not told while people vote on its battles.
+    verdict, *words, _order = gate_words(found)
+    yield paragraph(verdict, "headline")
+    yield listed(words)
+    yield candidate_table(found).html()
+    yield listed(gate_warnings(found), "hint")
+    yield figures(gate_drawings(found, candidate), registry.GATE_CLOSING, registry.GATE_FLIPS)
 
 
 def _metric(found: MetricReport) -> Iterator[Markup]:

@@ -47,7 +47,7 @@ from coupled_arena.views.tables.closeness import closeness_answer
 from coupled_arena.views.tables.first_divergence import divergence_answer
 from coupled_arena.views.tables.table import Column
 from tests import dictionary
-from tests.analysis.test_grading import fill
+from tests.analysis.test_grading import MODELS, fill
 from tests.analysis.test_voter_report import campaign
 from tests.batches import at_once
 from tests.dictionary import PAGE, RESULTS
@@ -122,7 +122,7 @@ def db(tmp_path_factory):
         second = repeats.SecondVote(again, (2, 1, 0), (Criterion.STYLE,), "so")
         store.write(lambda cursor: repeats.add(cursor, second))
         planned = gates.StoredGate(
-            *("g", "alpha", "beta", "quiz", 0.02, 0.05, "ff", 1, tuple(sorted(ids)), EARLIEST)
+            *("g", *MODELS[:2], "quiz", 0.02, 0.05, "ff", 1, tuple(sorted(ids)), EARLIEST)
         )
         store.write(lambda cursor: gates.add(cursor, planned))
         decision = exclusions.Decision("mistaken", "keeper", EARLIEST)

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import gradio as gr
 import pytest
 
+from coupled_arena.analysis.gate.stored import read_standing
 from coupled_arena.battles.batch import BatchPlan, marker_for
 from coupled_arena.battles.gate_runs import in_drawn_order
 from coupled_arena.battles.gate_service import Gates, Share
@@ -127,6 +128,13 @@ def test_an_address_without_settings_opens_the_newest_run(tab, store):
     assert gate.id not in shown[tab._address]["address"]
     kept = looked(tab, "?tab=gate", _seen="something")
     assert tab._fields["margin"] not in kept
+
+
+def test_a_prompt_without_both_scores_is_not_answered(store):
+    gate = stored_gate(store, prompts=6)
+    gone = "delete from scores where place = 1 and battle = ?"
+    store.write(lambda cursor: cursor.execute(gone, [gate.battles[4]]))
+    assert read_standing(store, gate).answered == 4
 
 
 def test_nothing_is_drawn_while_nothing_is_new(tab, store):

@@ -107,14 +107,15 @@ with planned as (
 select
     planned.nth, planned.battle, left(turns.prompt, 200),
     coalesce(turns.category, ''),
-    any_value(score) filter (where battles.models[scores.place + 1] = base),
-    any_value(score) filter (where battles.models[scores.place + 1] = candidate)
+    any_value(score) filter (where battles.models[scores.place + 1] = base) as of_base,
+    any_value(score) filter (where battles.models[scores.place + 1] = candidate) as of_candidate
 from planned
 join battles using (battle)
 join scores on scores.battle = planned.battle and scores.metric = planned.metric
 join turns on turns.battle = planned.battle and turns.turn = 0
 where scores.turn = 0
 group by all
+having of_base is not null and of_candidate is not null
 order by nth
 """
 

@@ -60,7 +60,7 @@ def gate_votes(
     base, *candidates = models
     method = Method(voters=voters)
     found: list[CandidateGate] = []
-    source = BoardSource.HUMAN
+    sources: dict[str, BoardSource] = {}
     for model in candidates:
         chosen = replace(selection, models=(base, model))
         estimates = read_estimates(store, chosen, method)
@@ -71,6 +71,7 @@ def gate_votes(
         if estimate is None or set(estimate.models) != {base, model}:
             text = _("Nobody has compared {base} and {candidate} here.")
             raise ScoreError(text.format(base=base, candidate=model))
+        sources[model] = source
         verdicts = source is BoardSource.JUDGE
         counts = estimates.judged.verdicts if verdicts else estimates.votes
         found.append(_judged(estimate, counts, (base, model), settings, len(candidates)))
@@ -79,9 +80,18 @@ def gate_votes(
         BoardSource.JUDGE: _("verdicts of {judge}").format(judge=selection.judge),
         BoardSource.PPR: _("votes with verdicts of {judge}").format(judge=selection.judge),
     }
+    kinds = dict.fromkeys(sources.values())
+    notes: list[str] = []
+    if len(kinds) > 1:
+        text = _("Judged by {source}: {models}.")
+        for kind in kinds:
+            names = ", ".join(model for model, each in sources.items() if each is kind)
+            notes.append(text.format(source=whose[kind], models=names))
+    metric = ", ".join(whose[kind] for kind in kinds)
     return GateReport(
-        *(base, tuple(found), settings, Measure.VOTES, whose[source], (0.0, 1.0)),
+        *(base, tuple(found), settings, Measure.VOTES, metric, (0.0, 1.0)),
         coupled=selection.mode is Mode.COUPLED,
+        notes=tuple(notes),
     )
 
 

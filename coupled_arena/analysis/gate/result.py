@@ -1,10 +1,10 @@
 """What scores or votes say of each candidate at one margin and one error level.
 
 Prompts come in an order that a seed draws, so that a look after each of them is fair. Prompts that
-depend on each other are one unit and come together. Each unit counts once, whatever its size. A
-mean over prompts is that of groups by their size, and a size without a bound lets a rare, huge
-group decide it, which no data show. With a declared bound a unit counts by its prompts: as a share
-of the bound, never of the largest group here, for a larger one may be still to come.
+depend on each other are one unit and come together. Each unit counts once, whatever its size. In a
+mean over prompts a rare, huge group may decide, and data without one show nothing of it. With a
+declared bound a unit counts by its prompts, as a share of the bound. A share of the largest group
+here would not do, for a larger one may be still to come.
 """
 
 from __future__ import annotations

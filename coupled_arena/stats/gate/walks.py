@@ -3,7 +3,7 @@ r"""All looks through a table of units at once, in the time that few means take.
 `Gate.after` follows every mean of a grid through every unit, as units come. Where all units are
 there, it is enough to know when each mean is refuted first. A lower bound is the last mean of those
 that are refuted from the lowest one on. So means are followed from the outside in, each up to the
-unit that refutes it, and the first mean that no unit refutes is the last one to be followed. Means
+unit that refutes it. The first mean that no unit refutes is the last one to be followed. Means
 far from the true one are refuted early. No order of these times is assumed.
 
 The verdict needs two means, the margin and zero: `Gate.after` follows them.

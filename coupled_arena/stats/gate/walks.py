@@ -59,11 +59,11 @@ def walk(
     ValueError
         A number is out of range.
     """
-    n, k = differences.shape
+    k = differences.shape[1]
     start = Gate.start(margin, alpha, k)
     gate = replace(start, bets=Bets.on(np.array([-margin, 0.0]), margin, k))
-    places: FloatArray = np.linspace(1, n, looks)
-    seen: IntArray = np.unique(places.astype(np.int64))
+    places = np.linspace(1, len(differences), looks)
+    seen: IntArray = np.unique(places.astype(int))
     gate = gate.after(differences, weights)
     there = np.isfinite(differences)
     w = np.where(there, 1.0 if weights is None else weights, 0.0)

@@ -62,8 +62,8 @@ def walk(
     k = differences.shape[1]
     start = Gate.start(margin, alpha, k)
     gate = replace(start, bets=Bets.on(np.array([-margin, 0.0]), margin, k))
-    places = np.linspace(1, len(differences), looks)
-    seen: IntArray = np.unique(places.astype(int))
+    n = len(differences)
+    seen: IntArray = np.unique(np.append(np.linspace(1, n, looks).astype(int), n))
     gate = gate.after(differences, weights)
     there = np.isfinite(differences)
     w = np.where(there, 1.0 if weights is None else weights, 0.0)

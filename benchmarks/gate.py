@@ -5,7 +5,8 @@
 Prompts flip from right to wrong and back with given chances, and the product's own bets look after
 each of them. Beside them stands the fixed-sample test: the prompts at which it shows the same with
 power .8. Then what is wrong at most alpha of the time, at the margin, by kind of score; and what
-one look is wrong, by the number of prompts.
+one look is wrong, by the number of prompts. Then the same of groups of different size. At last how
+many more prompts are expected on the way, over the number that it takes.
 """
 
 from __future__ import annotations
@@ -17,11 +18,16 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from coupled_arena.stats.gate.betting import Bets
+from coupled_arena.analysis.gate.paired import PairedScores
+from coupled_arena.analysis.gate.result import GateSettings, gate_scores
+from coupled_arena.core.choices import Look
+from coupled_arena.stats.gate.betting import Bets, Gate, Verdict
+from coupled_arena.stats.gate.expected import further
 from coupled_arena.stats.gate.fixed import Sample, p_above
 
 ALPHA = 0.05
 BLOCK = 500  # prompts at once
+SEEN = 50, 100, 200, 400, 800
 Floats = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int, int], Floats]
 
@@ -128,9 +134,80 @@ def one_look(repeats: int) -> None:
         wrong: list[str] = []
         for n in sizes:
             drawn = draw(np.random.default_rng(36), n, repeats)
-            found = [p_above(Sample(d, np.ones(n), binary), -0.02) <= ALPHA for d in drawn.T]
+            found = [p_above(Sample(d, binary), -0.02) <= ALPHA for d in drawn.T]
             wrong.append(f"{np.mean(found):.3f}")
         row(name, *wrong)
+
+
+def lost_whole(
+    rng: np.random.Generator, sizes: NDArray[np.int64], lost: NDArray[np.bool_]
+) -> PairedScores:
+    """Return scores of groups of prompts; of the lost ones the candidate is wrong on all."""
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    values = np.ones((len(groups), 1, 2))
+    values[np.repeat(lost, sizes), 0, 1] = 0
+    names = [f"{rng.integers(1 << 62)}" for _ in range(len(groups))]
+    clusters = tuple(f"{at}" for at in groups.tolist())
+    return PairedScores("right", ("base", "candidate"), tuple(names), values, clusters=clusters)
+
+
+def grouped(repeats: int) -> None:
+    """Print how often 150 groups at the margin of .05 are called as good."""
+    row("150 groups, at the margin of .05", "any time", "one look")
+    row(*["---"] * 3)
+    rng = np.random.default_rng(37)
+
+    def wrong(draw: Callable[[], PairedScores], look: Look, largest: int | None) -> str:
+        settings = GateSettings(0.05, look=look, largest_group=largest)
+        found = [gate_scores(draw(), settings).candidates[0].verdict for _ in range(repeats)]
+        return f"{np.mean([each in (Verdict.AS_GOOD, Verdict.BETTER) for each in found]):.3f}"
+
+    def growing() -> PairedScores:
+        sizes = rng.geometric(0.15, 150).clip(max=40)
+        return lost_whole(rng, sizes, rng.random(150) < 0.05 * sizes / 6.65)
+
+    row("larger ones lose more", *(wrong(growing, look, None) for look in Look))
+    for size in (100, 200, 1000):
+
+        def one_large(size: int = size) -> PairedScores:
+            sizes = np.append(np.ones(149, np.int64), size)
+            return lost_whole(rng, sizes, rng.random(150) < 0.05)
+
+        row(f"one of {size:,}", *(wrong(one_large, look, None) for look in Look))
+        row(f"one of {size:,}, `--largest-group`", wrong(one_large, Look.ALWAYS, size), "")
+
+        def rare(size: int = size) -> PairedScores:
+            large = rng.random(150) < 0.05 / (size * 0.95 + 0.05)
+            return lost_whole(rng, np.where(large, size, 1), large)
+
+        row(f"rare ones of {size:,} lose all", wrong(rare, Look.ALWAYS, size), "")
+
+
+def again(drawn: Floats) -> Draw:
+    """Return what gives the same prompts block by block."""
+    blocks = iter(np.split(drawn, len(drawn) // BLOCK))
+    return lambda _rng, _n, _repeats: next(blocks)
+
+
+def expected(repeats: int) -> None:
+    """Print the median of prompts that are expected in all over those that it takes."""
+    row("expected over needed, margin .02", *(f"after {n}" for n in SEEN))
+    row(*["---"] * (1 + len(SEEN)))
+    for lost, gained, most in ((0, 0, 500), (0.03, 0.03, 9_000), (0.09, 0.09, 24_000)):
+        rng = np.random.default_rng(38)
+        drawn = flips(lost, gained)(rng, most, repeats)
+        cells: list[str] = []
+        good, worse, _better = shown(again(drawn), 0.02, most, repeats)
+        taken = np.minimum(good, worse)
+        for n in SEEN:
+            left = np.flatnonzero((taken > n) & np.isfinite(taken))
+            if len(left) < 20:
+                cells.append("")
+                continue
+            gates = (Gate.start(0.02, ALPHA).after(drawn[:n, at, None]) for at in left)
+            told = [further(gate)[0] or math.inf for gate in gates]
+            cells.append(f"{np.median((n + np.array(told)) / taken[left]):.2f}")
+        row(f"flips {lost:g}, {gained:g}", *cells)
 
 
 def row(*cells: str) -> None:
@@ -141,7 +218,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=1000)
     repeats = parser.parse_args().repeats
-    for part in (power, level, one_look):
+    for part in (power, level, one_look, grouped, expected):
         part(repeats)
         print(flush=True)
 

@@ -2,7 +2,7 @@
 
 Who reads the answers is `battles.closeness`. Here each position is a row: both laws compared, the
 kind of the token and its place in the answer. Means over positions and over answers have intervals
-by prompt, because answers to one prompt depend on each other.
+by the prompt that a conversation begins with, because all answers after it depend on each other.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class AnswerRead:
     writer : int
         Which of the two models wrote it: 0 or 1.
     cluster : int
-        Number of the prompt.
+        Number of the prompt that the conversation begins with.
     positions : slice
         Of all positions, those of this answer.
     drawn_so : bool
@@ -68,7 +68,7 @@ class Observed:
     Attributes
     ----------
     cluster : int
-        Number of the prompt.
+        Number of the prompt that the conversation begins with.
     common : int
         Tokens that both answers begin with.
     identical : bool

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 from annotated_doc import Doc
@@ -31,7 +32,7 @@ from coupled_arena.core.language import N_
 if TYPE_CHECKING:
     import pandas as pd
 
-    from coupled_arena.analysis.gate.paired import PairedScores
+    from coupled_arena.analysis.gate.paired import PairedScores, Scale
     from coupled_arena.analysis.gate.result import GateReport, GateSettings
     from coupled_arena.store.database import Store
 
@@ -87,7 +88,26 @@ def gate(
         Ge(2),
         Doc("For a table with a column Noise: repetitions, in consecutive rows of one prompt."),
     ] = 10,
-    seed: Annotated[int, Ge(0), Doc("Seed of the order of the prompts.")] = 0,
+    seed: Annotated[
+        int | None,
+        Ge(0),
+        Doc(
+            "Seed of the order of the prompts, by default 0. Of several runs in a store it chooses "
+            "one."
+        ),
+    ] = None,
+    most_missing: Annotated[
+        float,
+        Doc("Share of the prompts that base or candidate may lack. Beyond it nobody can tell."),
+    ] = 0.05,
+    largest_group: Annotated[
+        int | None,
+        Ge(1),
+        Doc(
+            "Let each prompt count the same, where no group has more prompts than this, here or "
+            "elsewhere. By default each group counts once."
+        ),
+    ] = None,
 ) -> Result[GateReport]:
     """Say whether a model is as good as a base: as good, better, worse, or cannot tell.
 
@@ -120,7 +140,11 @@ def gate(
     from coupled_arena.analysis.gate.result import GateSettings, gate_scores
 
     models = contenders(base, candidate)
-    settings = GateSettings(margin, alpha, Look(look), seed)
+    settings = GateSettings(
+        *(margin, alpha, Look(look), seed or 0),
+        largest_group=largest_group,
+        most_missing=most_missing,
+    )
     settings.check()
     of_store = {"by": by, "judge": judge, "mode": mode, "category": category}
     of_store |= {"language": language, "voters": voters}
@@ -131,7 +155,7 @@ def gate(
         given = _of_table(scores, models, metric, bounds, lower_is_better, seeds)
         found = gate_scores(given, settings)
     else:
-        asked = {"metric": metric, "bounds": bounds, **of_store}
+        asked = {"metric": metric, "bounds": bounds, "seed": seed, **of_store}
         refuse(gate, {"lower_is_better": lower_is_better}, "with a store", "a table")
         with check_store(scores).reading() as opened:
             found = _of_store(opened, models, settings, asked)
@@ -163,7 +187,7 @@ def gate_result(found: GateReport) -> Result[GateReport]:
     return Result(
         f"Gate: {candidates} against {found.base}",
         found,
-        {"metric": found.metric, "by": found.measure},
+        {"metric": found.metric, "by": found.measure, "seed": found.settings.seed},
         gate_tables(found),
         gate_answer(found),
         lambda: gate_text(found),
@@ -178,10 +202,33 @@ def _of_table(
     lower_is_better: bool,
     seeds: int,
 ) -> PairedScores:
-    from coupled_arena.analysis.gate.paired import Scale, paired_from_frame, paired_from_scores
-    from coupled_arena.core.tables import called, read_frame
+    from coupled_arena.analysis.gate.paired import Scale
 
     scale = Scale.of(bounds, lower_is_better=lower_is_better)
+    with _one_metric():
+        return _read_table(scores, models, metric, scale, seeds)
+
+
+@contextmanager
+def _one_metric() -> Iterator[None]:
+    """Let errors of those who read several metrics name the option of the gate, which reads one."""
+    try:
+        yield
+    except ScoreError as error:
+        error.args = (str(error).replace("--metrics", "--metric"),)
+        raise
+
+
+def _read_table(
+    scores: pd.DataFrame | Files,
+    models: tuple[str, ...],
+    metric: str | None,
+    scale: Scale,
+    seeds: int,
+) -> PairedScores:
+    from coupled_arena.analysis.gate.paired import paired_from_frame, paired_from_scores
+    from coupled_arena.core.tables import called, read_frame
+
     if not are_files(scores):
         return paired_from_frame(check_frame(scores, "scores"), models, metric, scale, seeds)
     if hold_logs(scores):
@@ -196,8 +243,8 @@ def _of_store(
     opened: Store, models: tuple[str, ...], settings: GateSettings, asked: dict[str, Any]
 ) -> GateReport:
     from coupled_arena.analysis.audit.grades import only_grader
-    from coupled_arena.analysis.gate.paired import read_paired
     from coupled_arena.analysis.gate.result import gate_scores
+    from coupled_arena.analysis.gate.store_scores import read_paired
     from coupled_arena.analysis.gate.votes import gate_votes
     from coupled_arena.store.tables.scores import metrics
 
@@ -214,8 +261,12 @@ def _of_store(
     if by is Measure.VOTES:
         if asked["metric"] is not None:
             raise ArenaError("`metric` is about scores: leave it out with votes.")
+        if settings.largest_group is not None:
+            raise ArenaError("`largest_group` is about scores: leave it out with votes.")
         return gate_votes(opened, models, chosen, settings, Voters(asked["voters"]))
-    paired = read_paired(opened, models, asked["metric"], chosen, asked["bounds"])
+    paired = read_paired(
+        *(opened, models, asked["metric"], chosen, asked["bounds"]), seed=asked["seed"]
+    )
     return gate_scores(paired, settings, by)
 
 
@@ -235,8 +286,9 @@ def planned_gate(
     chosen : mapping of str to object
         Options that are for a store: mode, category, language.
     """
-    from coupled_arena.analysis.gate.paired import check_different, read_paired
+    from coupled_arena.analysis.gate.paired import check_different
     from coupled_arena.analysis.gate.plan import plan_gate
+    from coupled_arena.analysis.gate.store_scores import read_paired
     from coupled_arena.views.tables import gate as tables
 
     if base is None:

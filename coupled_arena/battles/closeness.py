@@ -56,9 +56,9 @@ class Asked:
     reply: Reply
 
     @property
-    def prompt(self) -> tuple[Prompt, ...]:
-        """The conversation up to the reply, of which answers depend on each other."""
-        return self.battle.prompts[: self.reply.turn + 1]
+    def cluster(self) -> Prompt:
+        """What the conversation begins with: answers after one beginning depend on each other."""
+        return self.battle.prompts[0]
 
 
 def some_of(items: Sequence[T], most: int | None, seed: int) -> list[T]:
@@ -213,7 +213,7 @@ class _Reader:
         sampling: Sampling,
     ) -> None:
         self.answers: list[AnswerRead] = []
-        self.clusters: dict[tuple[Prompt, ...], int] = {}
+        self.clusters: dict[Prompt, int] = {}
         self._models, self._names = models, names
         self._outcomes, self._sampling = outcomes, sampling
         self._left_out: Counter[str] = Counter()
@@ -316,7 +316,7 @@ class _Reader:
                 reply.turn,
                 reply.place,
                 writer,
-                self.clusters.setdefault(asked.prompt, len(self.clusters)),
+                self.clusters.setdefault(asked.cluster, len(self.clusters)),
                 slice(begin, begin + positions),
                 drawn_so=_alike(battle.sampling, self._sampling),
             )
@@ -390,7 +390,7 @@ def _observed(
     asked: Sequence[Asked],
     names: Pair,
     sampling: Sampling,
-    clusters: dict[tuple[Prompt, ...], int],
+    clusters: dict[Prompt, int],
 ) -> tuple[Observed, ...]:
     """Return how coupled battles of both models came out, each turn once."""
     each = {(one.battle.id, one.reply.turn): one for one in asked}
@@ -400,13 +400,13 @@ def _observed(
 
 
 def _came_out(
-    asked: Asked, names: Pair, sampling: Sampling, clusters: dict[tuple[Prompt, ...], int]
+    asked: Asked, names: Pair, sampling: Sampling, clusters: dict[Prompt, int]
 ) -> Iterator[Observed]:
     battle, turn = asked.battle, asked.reply.turn
     coupled = battle.mode is Mode.COUPLED and battle.sampling.coupling == Sampler.GUMBEL.coupling
     if turn or not (coupled and _alike(battle.sampling, sampling)):
         return  # later turns answer conversations that differ already
-    if asked.prompt not in clusters or not set(names) <= set(battle.models):
+    if asked.cluster not in clusters or not set(names) <= set(battle.models):
         return
     places = [battle.models.index(names[0])]
     places.append(len(battle.models) - 1 - battle.models[::-1].index(names[1]))
@@ -418,4 +418,4 @@ def _came_out(
     one, other = pair
     equal = takewhile(lambda at: at[0] == at[1], zip(one.tokens, other.tokens, strict=False))
     identical = one.tokens == other.tokens and one.finish is other.finish
-    yield Observed(clusters[asked.prompt], len(list(equal)), identical)
+    yield Observed(clusters[asked.cluster], len(list(equal)), identical)

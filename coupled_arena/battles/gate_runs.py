@@ -16,6 +16,7 @@ from coupled_arena.analysis.gate.order import drawn_order
 from coupled_arena.battles.batch import BatchPlan, Watcher
 from coupled_arena.core.records import Prompt
 from coupled_arena.stats.gate.betting import Gate
+from coupled_arena.stats.gate.expected import further
 
 
 def in_drawn_order(prompts: Sequence[Prompt], seed: int) -> tuple[Prompt, ...]:
@@ -89,7 +90,7 @@ class GateWatcher(Watcher):
         """Return the difference so far, and how many prompts are still expected."""
         low, high = self.gate.interval()
         each = (f"[{a:+.3f}, {b:+.3f}]" for a, b in zip(low, high, strict=True))
-        more = [n for n in self.gate.further() if n is None or n > 0]
+        more = [n for n in further(self.gate) if n is None or n > 0]
         if not more:
             return " ".join(each)
         left = self._prompts - self.gate.seen

@@ -69,7 +69,10 @@ _ASKED = (
     *(flag(replace(each, text=f"`--task`: {each.text}"), _DRAWN) for each in _DRAWN),
 )
 _STORED = tuple(inspect.signature(analyses.gate).parameters.values())
-_TAKEN = ("base", "candidate", "margin", "alpha", "look", "seed", "mode", "config", "db", "as_json")
+_TAKEN = (
+    *("base", "candidate", "margin", "alpha", "look", "seed", "mode", "most_missing"),
+    *("config", "db", "as_json"),
+)
 
 
 def gate(**given: Any) -> None:  # noqa: D103 (its docstring is that of the stored one)
@@ -101,7 +104,8 @@ def _draw(given: Mapping[str, Any], asked: dict[str, Any]) -> None:
     with as_options(options(gate_of_scores)):
         models = contenders(given["base"], given["candidate"])
         wanted = GateSettings(
-            *(given["margin"], given["alpha"], Look(given["look"])), seed=given["seed"]
+            *(given["margin"], given["alpha"], Look(given["look"]), given["seed"] or 0),
+            most_missing=given["most_missing"],
         )
         wanted.check()
     if given["mode"] is Battles.ALL:
@@ -134,8 +138,8 @@ def _run(
     asked: Mapping[str, Any],
 ) -> tuple[Generated, Result[GateReport]]:
     """Return what was made, and what all answers of the plan say that are stored now."""
-    from coupled_arena.analysis.gate.paired import read_paired
     from coupled_arena.analysis.gate.result import gate_scores
+    from coupled_arena.analysis.gate.store_scores import read_paired
     from coupled_arena.battles.batch import run_benchmark
     from coupled_arena.battles.gate_runs import GateWatcher
     from coupled_arena.generation.loading import load_named
@@ -179,7 +183,7 @@ def _plan(
         *(settings, prompts, models),
         mode=given["mode"] or Battles.COUPLED,
         seeds=asked["answers"],
-        seed=given["seed"],
+        seed=given["seed"] or 0,
         sampler="gumbel",
         coupling=None,
         defaults=defaults,

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import count, islice
+from itertools import combinations, count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -216,6 +216,7 @@ def read_frame(
         frames = [read_frame(each, error, bound=bound) for each in path]
         if len(frames) == 1:
             return frames[0]
+        _check_once(path, frames, error)
         return pd.concat(
             [placed(frame, str(each)) for each, frame in zip(path, frames, strict=True)]
         )
@@ -227,6 +228,24 @@ def read_frame(
         )
     index = pd.Index([row.number for row in rows], name=rows[0].unit)
     return pd.DataFrame([row.values for row in rows], index=index)
+
+
+def _check_once(
+    paths: Sequence[Path], frames: Sequence[pd.DataFrame], error: type[ArenaError]
+) -> None:
+    """Refuse a table that is there twice: its rows would count as twice as many answers."""
+    plain = [frame.reset_index(drop=True) for frame in frames]
+    for one, other in combinations(range(len(frames)), 2):
+        if paths[one].resolve() == paths[other].resolve():
+            text = _("{file} is there twice: give each table once.")
+        elif len(plain[one]) and plain[one].equals(plain[other]):
+            text = _(
+                "{file} and {other} hold the same rows: give each table once, or tell runs apart "
+                "by a column run."
+            )
+        else:
+            continue
+        raise error(text.format(file=paths[one], other=paths[other]))
 
 
 def placed(frame: pd.DataFrame, name: str) -> pd.DataFrame:

@@ -51,6 +51,33 @@ def test_units_that_never_differ_need_as_many_as_bets_take():
     assert (low, round(high, 3)) == (0, 0.032)
 
 
+def test_a_pilot_with_groups_is_planned_by_groups():
+    """Five prompts that always flip together say as much as one."""
+    rng = np.random.default_rng(3)
+    flip = rng.choice([-1.0, 0.0, 1.0], 120, p=[0.1, 0.8, 0.1])
+    rows = [
+        {"model": model, "prompt": f"g{at}p{n}", "group": f"g{at}", "acc": 0.5 + side * each / 2}
+        for at, each in enumerate(flip.tolist())
+        for n in range(5)
+        for model, side in (("base", 0), ("cand", 1))
+    ]
+    pilot = pd.DataFrame(rows)
+    found = ca.plan(pilot, "cand", against="base", margin=0.1)
+    (needed,) = found.analysis.needed
+    share = float((flip != 0).mean())
+    groups = units_needed(np.full(1, 0.5), share, 0.1)
+    assert (needed.flips, needed.likely) == (share, 5 * groups)
+    assert (
+        needed.likely
+        > 2
+        * ca.plan(pilot.drop(columns="group"), "cand", against="base", margin=0.1)
+        .analysis.needed[0]
+        .likely
+    )
+    assert (found.to_dict()["pilot_prompts"], found.to_dict()["pilot_groups"]) == (600, 120)
+    assert "The pilot has 600 prompts in 120 groups." in str(found)
+
+
 def test_a_plan_of_a_gate_is_by_the_command_too(call, tmp_path):
     path = tmp_path / "pilot.csv"
     table(n=60)[0].to_csv(path, index=False)

@@ -119,7 +119,7 @@ def test_a_model_may_be_named(harness, tmp_path):
     ("change", "message"),
     [
         ({"doc_hash": "other"}, "b/.*line 1: sums/0 is another document than in .*a/.*line 1"),
-        ({"metrics": ["bleu"], "bleu": 1}, "has no metric 'acc'; it has bleu. Choose with"),
+        ({"metrics": ["bleu"], "bleu": 1}, "has no metric 'acc'. It has bleu. Choose with"),
         ({"acc": "maybe"}, "line 1: 'maybe' in column 'acc' is not a score"),
         ({"doc_id": "x"}, "line 1: doc_id 'x' is not a whole number"),
     ],
@@ -279,7 +279,7 @@ def inspect(tmp_path, monkeypatch):
 def test_logs_of_inspect(inspect, tmp_path):
     inspect("1.eval", inspected("good", ["C", "C", "P", "N"]))
     inspect("2.json", inspected("poor", ["I", 0.25, {"a": "C", "b": 0}, {"a": 1, "b": 0}]))
-    with pytest.raises(ScoreError, match="'q1', epoch 1 has no metric 'match'; it has match/a"):
+    with pytest.raises(ScoreError, match=r"'q1', epoch 1 has no metric 'match'\. It has match/a"):
         read_logs([tmp_path])
     inspect("2.json", inspected("poor", ["I", 0.25, True, "2"]))
     scores = read_logs([tmp_path])
@@ -388,7 +388,7 @@ def test_runs_of_helm(helm, tmp_path):
     perturbed = instance(1, 9, perturbation={"name": "typos"})
     helm("org/a", *(instance(n, n, trial) for n in (1, 2) for trial in (0, 1)), perturbed)
     helm("org/b", *(instance(n, trial, trial) for n in (1, 2) for trial in (0, 1)))
-    with pytest.raises(ScoreError, match=r"choose with --metrics: num_references, exact_match\.$"):
+    with pytest.raises(ScoreError, match=r"Choose with --metrics: num_references, exact_match\.$"):
         read_logs([tmp_path])
     scores = read_logs([tmp_path], ["exact_match"])
     assert (scores.models, scores.repetitions) == (("org/a", "org/b"), 2)

@@ -264,7 +264,7 @@ def test_what_cannot_be_read(store):
         read_stored_scores(store, Selection(models=("alpha", "beta")))
     with pytest.raises(ScoreError, match="verdicts needs a judge"):
         read_stored_scores(store, metrics=["verdicts"])
-    with pytest.raises(ScoreError, match="There is no metric 'wit' here; there is length"):
+    with pytest.raises(ScoreError, match="There is no metric 'wit' here, only length"):
         read_stored_scores(store, metrics=["wit"])
     with pytest.raises(StoreError, match="No battle has zeta"):
         read_stored_scores(store, Selection(models=("alpha", "zeta")))

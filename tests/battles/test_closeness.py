@@ -25,6 +25,7 @@ from coupled_arena.generation.laws import Outcomes, Text, read_as_written, token
 from coupled_arena.generation.noise import GumbelCache
 from coupled_arena.generation.vocabulary import make_vocabulary
 from coupled_arena.store.database import Store
+from coupled_arena.views.words.closeness import closeness_words
 from tests.battles.variants import ORIGINAL, ROUNDED, save_variants, variants
 
 NAMES = (ORIGINAL, ROUNDED)
@@ -364,7 +365,8 @@ def test_later_turns_are_read_after_what_was_said(models, asked):
     found = read_answers(both, NAMES, models, SAMPLING)
     first, second = (each.positions for each in found.answers)
     assert (found.laws.coupled[first] != found.laws.coupled[second]).any()
-    assert [each.cluster for each in found.answers] == [0, 1]
+    assert [each.cluster for each in found.answers] == [0, 0]  # one conversation
+    assert "in conversations that begin with 1 prompt, at" in closeness_words(closeness(found))[-1]
 
 
 def test_from_python(models):

@@ -181,7 +181,7 @@ def test_options_that_warn(answer, write):
         ("a,2,True,0.2", "a,1,True,0.2", "a has 2 on prompt '1', but b has 1 on '1'"),
         ("a,2,True,0.2", "a,3,True,0.2", "a has no score on prompt '2'"),
         ("a,2,True,0.2", ",2,True,0.2", "line 3 has no model or no prompt"),
-        ("a,2,True,0.2\n", "", "a has one prompt; two are the least"),
+        ("a,2,True,0.2\n", "", "a has one prompt. Two are the least"),
         ("b,1,0,0.3\nb,2,False,0.4\n", "", "two models at least"),
         (WIDE, "", "must name the columns model, prompt"),
         (WIDE, "model,prompt,truth\n", "two models at least"),
@@ -201,7 +201,7 @@ def test_tables_that_make_no_sense(call, write, old, new, complaint):
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        (("--metrics", "wit"), "There is no metric 'wit'; there is truth, toxicity"),
+        (("--metrics", "wit"), "There is no metric 'wit', only truth, toxicity"),
         (("--lower-is-better", "wit"), "There is no metric 'wit'"),
         (("--metrics", ","), "',' names nothing"),
         (("--weights", "inf,1"), "Weights must not be negative or infinite"),

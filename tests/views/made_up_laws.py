@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -58,6 +59,13 @@ def made_up(**changed) -> Closeness:
     return closeness(readings(**changed))
 
 
+def _first(whole: Readings, n: int) -> dict[str, Any]:
+    """Return what belongs to the first positions."""
+    names = "kind", "place", "ends", "whole_kl", "whole_kl_reverse", "untold"
+    laws = {name: values[:n] for name, values in vars(whole.laws).items()}
+    return {name: getattr(whole, name)[:n] for name in names} | {"laws": type(whole.laws)(**laws)}
+
+
 def said() -> Iterator[str]:
     """Yield every sentence that there is."""
     whole = readings()
@@ -67,11 +75,12 @@ def said() -> Iterator[str]:
     yield from words(made_up(models=("u", "u")))
     alike = replace(whole.laws, kl=whole.whole_kl, kl_reverse=whole.whole_kl_reverse)
     yield from words(made_up(laws=alike))
-    one = whole.answers[:1]
-    cut = {name: getattr(whole, name)[: _LENGTHS[0]] for name in ("kind", "place", "ends")}
-    cut |= {name: getattr(whole, name)[: _LENGTHS[0]] for name in ("whole_kl", "whole_kl_reverse")}
-    laws = {name: values[: _LENGTHS[0]] for name, values in vars(whole.laws).items()}
-    cut |= {"untold": whole.untold[: _LENGTHS[0]], "laws": type(whole.laws)(**laws)}
+    later = tuple(replace(each, turn=1) for each in whole.answers)
+    yield from words(made_up(answers=later))
+    for models in (whole.models, ("u", "u")):
+        short = tuple(replace(each, positions=slice(0, 1)) for each in whole.answers[:1])
+        yield from words(made_up(answers=short, models=models, **_first(whole, 1)))
+    one, cut = whole.answers[:1], _first(whole, _LENGTHS[0])
     yield from words(made_up(answers=one, **cut))
     yield from closeness_warnings(made_up(answers=one, **cut))
     for n in (1, 2):

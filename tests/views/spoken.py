@@ -18,9 +18,9 @@ from coupled_arena.analysis.gate.result import (
     CandidateGate,
     GateReport,
     GateSettings,
-    NoiseWorth,
 )
 from coupled_arena.analysis.gate.stored import GateStanding
+from coupled_arena.analysis.gate.worth import NoiseWorth
 from coupled_arena.analysis.risk.result import RiskSettings, risk_report
 from coupled_arena.analysis.risk.scores import RiskScores
 from coupled_arena.analysis.style.judge import HeldAgreement, JudgeStyle, TraitBeside
@@ -345,6 +345,10 @@ def _gates():
     for after in (4, None):
         yield from _gate(report, replace(row, independent=True, independent_after=after))
     yield from _gate(replace(report, settings=once), row)
+    yield from _gate(report, replace(row, missing=0.3))
+    for largest in (None, 12):
+        counted = replace(report, settings=GateSettings(largest_group=largest))
+        yield from _gate(counted, replace(row, uneven=True))
     yield from _gate(replace(report, measure=Measure.VOTES), row)
     yield from gate_words(replace(report, candidates=(row, row)))
     needed = PromptsNeeded("coupled", 0.1, 90, 100, 200)
@@ -353,7 +357,9 @@ def _gates():
     rows += [replace(needed, most=None), replace(needed, least=None)]
     for prompts in (1, 50):
         aim = _ONE, _TWO, METRICS[0], 0.02, 0.05, 0.8
-        yield from gate_plan_words(GatePlan(*aim, prompts, 1, tuple(rows)))
+        yield from gate_plan_words(GatePlan(*aim, prompts, prompts, 1, tuple(rows)))
+    for groups in (1, 20):
+        yield from gate_plan_words(GatePlan(*aim, 50, groups, 1, tuple(rows)))
 
 
 def _gate_runs():

@@ -1,30 +1,25 @@
 """Scores of a base and its candidates on the same prompts, from any source.
 
-Tables and logs come as other analyses read them. A store gives scores of a benchmark, or a judge's
-grades, prompt by prompt and battle by battle. Nothing here knows margin or error level.
+Tables and logs come as other analyses read them; `store_scores` reads stores. Nothing here knows
+margin or error level.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from coupled_arena.analysis.coupling.score_tables import subject_scores_from_frame
 from coupled_arena.analysis.risk.scores import RiskScores, risk_scores_from_frame
 from coupled_arena.analysis.score_columns import PROMPTS, SUBJECTS, is_missing, text_of
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.language import _, ngettext
-from coupled_arena.core.records import Mode
-from coupled_arena.stats.counts import FloatArray
-from coupled_arena.store.database import Store
-from coupled_arena.store.queries import benchmark_scores
-from coupled_arena.store.queries.benchmark_scores import PairedAnswer
-from coupled_arena.store.queries.comparisons import Selection, model_numbers
-from coupled_arena.store.tables import scores as score_rows
+from coupled_arena.stats.counts import FloatArray, IntArray
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,7 +29,6 @@ GROUPS = ("group", "cluster")
 
 _NOISE = "Noise"  # of a table of coupled and independent scores
 _EQUAL = 1e-12  # of the range: means that differ by less do so by rounding
-_LONGEST = 60  # characters of a prompt that has no name
 
 
 @dataclass(frozen=True)
@@ -97,6 +91,11 @@ class PairedScores:
         Whether the prompts stand in the order in which they were drawn, and count in that.
     independent : ndarray of float64, shape (n, any, k), or None
         Scores on the same prompts without shared noise, where there are some beside coupled ones.
+    left_out : int
+        Prompts that are not here, for not all answers to them are known.
+    asked : ndarray of bool, shape (n, k), or None
+        Which prompts base and candidate were asked together; None if all were. Without an answer
+        of both such a prompt is missing.
     notes : tuple of str
         What is to be said of the data.
 
@@ -117,6 +116,8 @@ class PairedScores:
     coupled: bool = False
     drawn: bool = False
     independent: FloatArray | None = None
+    left_out: int = 0
+    asked: NDArray[np.bool_] | None = None
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -139,6 +140,14 @@ class PairedScores:
             )
         )
 
+    @property
+    def groups(self) -> IntArray:
+        """Of each prompt the number of the unit that it belongs to, counted as they come."""
+        names = self.clusters or self.prompts
+        # No array of names: each would take as much memory as the longest prompt.
+        known = {name: at for at, name in enumerate(dict.fromkeys(names))}
+        return np.array([known[name] for name in names], np.int64)
+
     def pair(self, candidate: int, values: FloatArray | None = None) -> Pair:
         """Return the prompts that the base and a candidate have both answered.
 
@@ -158,14 +167,23 @@ class PairedScores:
         common = np.all(np.any(np.isfinite(both), axis=1), axis=1)
         if (n := int(common.sum())) < 2:
             text = ngettext(
-                "{base} and {candidate} have {n} prompt in common; two are the least.",
-                "{base} and {candidate} have {n} prompts in common; two are the least.",
+                "{base} and {candidate} have {n} prompt in common. Two are the least.",
+                "{base} and {candidate} have {n} prompts in common. Two are the least.",
                 n,
             )
             base, name = self.models[0], self.models[candidate]
             raise ScoreError(text.format(base=base, candidate=name, n=n))
         places = np.flatnonzero(common)
         return Pair(places, both[places], self.scale)
+
+    def missing(self, candidate: int) -> float:
+        """Return the share of prompts that the base or a candidate has not answered."""
+        there: NDArray[np.bool_] = np.any(np.isfinite(self.values), axis=1)
+        answered: NDArray[np.bool_] = there[:, 0] & there[:, candidate]
+        if self.asked is not None and self.asked[:, candidate].any():
+            answered = answered[self.asked[:, candidate]]
+        lacking = int((~answered).sum()) + self.left_out
+        return lacking / (len(answered) + self.left_out)
 
 
 @dataclass(frozen=True, eq=False)
@@ -283,7 +301,8 @@ def paired_from_scores(
         *(metric, tuple(models), prompts, values, scale),
         categories=named if categories else () if categories is not None else _tasks(prompts),
         clusters=tuple((clusters or {}).get(prompt) or prompt for prompt in prompts),
-        notes=(*found.notes, *_lacking(values, models)),
+        left_out=found.left_out,
+        notes=(*found.notes, *lacking(values, models)),
     )
 
 
@@ -293,7 +312,7 @@ def _tasks(prompts: Sequence[str]) -> tuple[str, ...]:
     return tasks if len(set(tasks)) > 1 and all(tasks) else ()
 
 
-def _lacking(values: FloatArray, models: Sequence[str]) -> list[str]:
+def lacking(values: FloatArray, models: Sequence[str]) -> list[str]:
     """Say which prompts a model lacks."""
     found: list[str] = []
     for at, model in enumerate(models):
@@ -329,7 +348,7 @@ def paired_from_frame(
     frame = frame.set_axis([str(column).strip() for column in frame.columns], axis="columns")
     if _NOISE in frame.columns:
         if metric is not None:
-            text = _("{table} has a column Noise, and no metrics: leave the metric out.")
+            text = _("{table} has a column 'Noise', and no metrics: leave the metric out.")
             raise ScoreError(text.format(table=name))
         return _paired_noise(frame, models, scale, seeds, name)
     metrics = (metric,) if metric else None
@@ -401,123 +420,6 @@ def _paired_noise(
         else (),
         coupled=True,
         independent=read.table.independent,
+        left_out=read.left_out,
         notes=tuple(notes),
     )
-
-
-# Scores and grades in a store.
-
-
-def read_paired(
-    store: Store,
-    models: Sequence[str],
-    metric: str | None,
-    selection: Selection,
-    bounds: Sequence[float] = (0.0, 1.0),
-    battles: Collection[str] | None = None,
-) -> PairedScores:
-    """Read the scores of some models, or a judge's grades of their answers.
-
-    Parameters
-    ----------
-    models : sequence of str
-        The base first.
-    metric : str, optional
-        Needed where the store holds several.
-    selection : Selection
-        Mode, category, language; with a judge its grades count in the place of scores. Without a
-        mode coupled battles count, and independent ones are held beside them; where these models
-        have no coupled ones, all others.
-    bounds : sequence of float
-        Of the scores.
-    battles : collection of str, optional
-        Only these: those of a run.
-
-    Raises
-    ------
-    ScoreError
-        There are no such scores, or some that no comparison may mix.
-    StoreError
-        There is no such model.
-    """
-    with store.cursor() as cursor:
-        cursor.execute("begin")
-        known = score_rows.metrics(cursor)
-        metric = score_rows.one_metric(list(known), metric)
-        model_numbers(cursor, replace(selection, models=tuple(models)))  # raises if there is none
-        rows = benchmark_scores.paired_answers(cursor, metric, models, selection, battles)
-        cursor.execute("commit")
-    scale = Scale.of(bounds, lower_is_better=not known[metric] and selection.judge is None)
-    check_models(models, list(dict.fromkeys(row.model for row in rows)))
-    _check_alike(rows, metric)
-    counted, coupled = _counted(rows, models, selection.mode)
-    prompts = tuple(dict.fromkeys(row.key for row in counted))
-    first = {row.key: row for row in reversed(counted)}
-    values = _grid(counted, prompts, models)
-    beside = [row for row in rows if row.mode is Mode.INDEPENDENT and row.key in first]
-    named = tuple(first[key].category or "" for key in prompts)
-    judged = f"{metric}, {selection.judge}" if selection.judge else metric
-    return PairedScores(
-        *(judged, tuple(models), tuple(_name(first[key]) for key in prompts), values, scale),
-        categories=named if any(named) else (),
-        clusters=tuple(first[key].question for key in prompts),
-        battles=tuple(first[key].battle for key in prompts),
-        coupled=coupled,
-        independent=_grid(beside, prompts, models) if coupled and beside else None,
-        notes=tuple(_lacking(values, models)),
-    )
-
-
-def _counted(
-    rows: Sequence[PairedAnswer], models: Sequence[str], mode: Mode | None
-) -> tuple[Sequence[PairedAnswer], bool]:
-    """Return the answers that count, and whether they are coupled."""
-    coupled = [row for row in rows if row.mode is Mode.COUPLED]
-    if mode is None and {row.model for row in coupled} >= set(models):
-        return coupled, True
-    if mode is None:
-        others = [row for row in rows if row.mode is not Mode.COUPLED]
-        return (others if {row.model for row in others} >= set(models) else rows), False
-    return rows, mode is Mode.COUPLED
-
-
-def _check_alike(rows: Sequence[PairedAnswer], metric: str) -> None:
-    """Refuse answers of one model that were drawn in different ways."""
-    ways: dict[str, set[str]] = {}
-    for row in rows:
-        ways.setdefault(row.model, set()).add(row.sampling)
-    for model, found in ways.items():
-        if len(found) > 1:
-            text = _(
-                "The {metric} answers of {model} were drawn in different ways ({ways}), and a "
-                "comparison cannot mix them. Keep the runs in separate databases."
-            )
-            raise ScoreError(text.format(metric=metric, model=model, ways="; ".join(sorted(found))))
-
-
-def _grid(
-    rows: Sequence[PairedAnswer], prompts: Sequence[str], models: Sequence[str]
-) -> FloatArray:
-    """Return scores by prompt, repetition and model; answers of a battle are one repetition."""
-    places = {prompt: at for at, prompt in enumerate(prompts)}
-    repetitions: dict[str, dict[tuple[str, int], int]] = {}
-    taken: Counter[tuple[str, str]] = Counter()
-    cells: list[tuple[int, int, int, float]] = []
-    for row in rows:
-        again = taken[row.battle, row.model]  # a model may be in a battle more than once
-        taken[row.battle, row.model] += 1
-        own = repetitions.setdefault(row.key, {})
-        at = own.setdefault((row.battle, again), len(own))
-        cells.append((places[row.key], at, models.index(row.model), row.score))
-    most = max((len(each) for each in repetitions.values()), default=1)
-    values = np.full((len(prompts), most, len(models)), np.nan)
-    for prompt, repetition, model, score in cells:
-        values[prompt, repetition, model] = score
-    return values
-
-
-def _name(row: PairedAnswer) -> str:
-    if row.name:
-        return row.name
-    words = " ".join(row.text.split())
-    return words if len(words) <= _LONGEST else f"{words[: _LONGEST - 1]}\N{HORIZONTAL ELLIPSIS}"

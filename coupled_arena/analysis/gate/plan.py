@@ -1,16 +1,22 @@
-"""How many prompts a gate takes, coupled and independent, by a pilot: a range, not a number."""
+"""How many prompts a gate takes, coupled and independent, by a pilot: a range, not a number.
+
+Prompts that depend on each other are a unit here as in the gate. So the simulation draws groups.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from coupled_arena.analysis.gate.paired import Pair, PairedScores
-from coupled_arena.analysis.gate.result import GateSettings, noise_worth
+from coupled_arena.analysis.gate.result import GateSettings
+from coupled_arena.analysis.gate.worth import noise_worth, unit_means
 from coupled_arena.core.errors import ArenaError, ScoreError
 from coupled_arena.core.language import _
-from coupled_arena.stats.gate.planning import MOST, share_bounds, units_needed
+from coupled_arena.stats.counts import IntArray
+from coupled_arena.stats.gate.planning import share_bounds, units_needed
 
 
 @dataclass(frozen=True)
@@ -22,7 +28,7 @@ class PromptsNeeded:
     protocol : str
         "coupled", "independent", or "as here" where nobody knows.
     flips : float
-        Share of the prompts on which the two differ.
+        Share of the prompts, or of the groups of prompts, on which the two differ.
     least, likely, most : int or None
         By the lower bound of this share, by the share itself, and by its upper bound (80 %).
     """
@@ -42,6 +48,8 @@ class GatePlan:
     ----------
     prompts : int
         Of the pilot.
+    groups : int
+        Groups of prompts in the pilot that do not depend on each other; single prompts count, too.
     answers : int
         Of a model to each of them, in the pilot and in the plan.
     needed : tuple of PromptsNeeded
@@ -54,6 +62,7 @@ class GatePlan:
     alpha: float
     power: float
     prompts: int
+    groups: int
     answers: int
     needed: tuple[PromptsNeeded, ...]
 
@@ -76,16 +85,18 @@ def plan_gate(scores: PairedScores, margin: float, alpha: float, power: float) -
         raise ArenaError(
             _("The power is between 0 and 1, such as 0.8, not {power:g}.").format(power=power)
         )
-    pair = scores.pair(1)
-    needed = [_needed("coupled" if scores.coupled else "as here", pair, margin, alpha, power)]
+    pair, groups = scores.pair(1), scores.groups
+    protocol, aim = "coupled" if scores.coupled else "as here", (margin, alpha, power)
+    needed = [_needed(protocol, pair, groups, *aim)]
     alone = _alone(scores)
     if alone is not None:
-        needed.append(_needed("independent", alone, margin, alpha, power))
-    elif scores.coupled and (worth := noise_worth(pair)) is not None and worth.saved < 1:
-        needed.append(_needed("independent", pair, margin, alpha, power, 1 / (1 - worth.saved)))
+        needed.append(_needed("independent", alone, groups, *aim))
+    elif scores.coupled and (worth := noise_worth(pair, groups)) is not None and worth.saved < 1:
+        needed.append(_needed("independent", pair, groups, *aim, 1 / (1 - worth.saved)))
     return GatePlan(
         *(scores.models[0], scores.models[1], scores.metric, margin, alpha, power),
         prompts=len(pair.places),
+        groups=len(np.unique(groups[pair.places])),
         answers=pair.repetitions,
         needed=tuple(needed),
     )
@@ -102,15 +113,23 @@ def _alone(scores: PairedScores) -> Pair | None:
 
 
 def _needed(
-    protocol: str, pair: Pair, margin: float, alpha: float, power: float, more: float = 1.0
+    protocol: str,
+    pair: Pair,
+    groups: IntArray,
+    margin: float,
+    alpha: float,
+    power: float,
+    more: float = 1.0,
 ) -> PromptsNeeded:
     """Return the prompts by the flips of a pair, or by so many times as many."""
-    each = np.abs(pair.differences)
+    each = np.abs(unit_means(pair.differences, groups[pair.places]))
+    large = len(pair.places) / len(each)  # prompts of a unit
     sizes, n = each[each > 0], len(each)
     shares = (share_bounds(len(sizes), n)[0], len(sizes) / n, share_bounds(len(sizes), n)[1])
     # More spread than all prompts can have by their number comes from larger differences.
     larger = np.minimum(sizes * max(len(sizes) / n * more, 1.0) ** 0.5, 1.0)
-    found = [units_needed(larger, min(share * more, 1.0), margin, alpha, power) for share in shares]
+    units = [units_needed(larger, min(share * more, 1.0), margin, alpha, power) for share in shares]
+    found = [None if n is None else math.ceil(n * large) for n in units]
     # Where nearly all prompts differ, chance of the simulation may put them in another order.
-    order = sorted(found, key=lambda n: MOST + 1 if n is None else n)
+    order = sorted(found, key=lambda n: math.inf if n is None else n)
     return PromptsNeeded(protocol, min(shares[1] * more, 1.0), *order)

@@ -1,7 +1,10 @@
 """What scores or votes say of each candidate at one margin and one error level.
 
 Prompts come in an order that a seed draws, so that a look after each of them is fair. Prompts that
-depend on each other are one unit and come together; a unit counts as many times as it has prompts.
+depend on each other are one unit and come together. Each unit counts once, whatever its size. In a
+mean over prompts a rare, huge group may decide, and data without one show nothing of it. With a
+declared bound a unit counts by its prompts, as a share of the bound. A share of the largest group
+here would not do, for a larger one may be still to come.
 """
 
 from __future__ import annotations
@@ -10,17 +13,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import stdtrit
 
 from coupled_arena.analysis.gate.order import drawn_order
 from coupled_arena.analysis.gate.paired import Pair, PairedScores
+from coupled_arena.analysis.gate.worth import NoiseWorth, noise_worth
 from coupled_arena.core.choices import Look, Measure
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.language import _
 from coupled_arena.stats.counts import FloatArray, IntArray
 from coupled_arena.stats.gate import fixed
-from coupled_arena.stats.gate.betting import Bets, Gate, Verdict, grid
+from coupled_arena.stats.gate.betting import Verdict
+from coupled_arena.stats.gate.expected import further
 from coupled_arena.stats.gate.fixed import Sample
+from coupled_arena.stats.gate.walks import interval, walk
 from coupled_arena.stats.intervals import check_alpha
 
 _LOOKS = 200  # of a figure
@@ -40,12 +45,19 @@ class GateSettings:
     look : Look
     seed : int
         Of the order of the prompts.
+    largest_group : int, optional
+        Prompts that no group has more of, here or elsewhere. Then each prompt counts the same; by
+        default each group does.
+    most_missing : float
+        Share of the prompts that base or candidate may lack; beyond it nothing is concluded.
     """
 
     margin: float = 0.02
     alpha: float = 0.05
     look: Look = Look.ALWAYS
     seed: int = 0
+    largest_group: int | None = None
+    most_missing: float = 0.05
 
     def check(self) -> None:
         """Refuse numbers out of range.
@@ -53,7 +65,7 @@ class GateSettings:
         Raises
         ------
         ScoreError
-            The margin is not between 0 and 1, or both bounds together hold with no chance.
+            A number is out of range, or both bounds together hold with no chance.
         """
         if not 0 < self.margin < 1:
             text = _("The margin is a share between 0 and 1, such as 0.02, not {margin:g}.")
@@ -62,6 +74,18 @@ class GateSettings:
         if self.alpha >= 0.5:
             text = _("The error level of a gate is below 0.5, such as 0.05, not {alpha:g}.")
             raise ScoreError(text.format(alpha=self.alpha))
+        if not 0 <= self.most_missing <= 1:
+            text = _("The share that may be missing is between 0 and 1, not {share:g}.")
+            raise ScoreError(text.format(share=self.most_missing))
+        if self.largest_group is not None and self.look is Look.ONCE:
+            raise ScoreError(
+                _(
+                    "`largest_group` goes with `look` always. One look trusts large numbers, and "
+                    "a few large groups are not many: it counts each group once."
+                )
+            )
+        if self.largest_group is not None and self.largest_group < 1:
+            raise ScoreError(_("The largest group has at least one prompt."))
 
 
 @dataclass(frozen=True)
@@ -119,24 +143,6 @@ class Closing:
     high: FloatArray
 
 
-@dataclass(frozen=True)
-class NoiseWorth:
-    """What shared noise is worth, from the spread of the answers to one prompt.
-
-    Attributes
-    ----------
-    saved, low, high : float
-        Share of the prompts that these answers need fewer than answers with noise of their own.
-    most : float
-        The share that would be saved if shared noise took away all luck: no coupling saves more.
-    """
-
-    saved: float
-    low: float
-    high: float
-    most: float
-
-
 @dataclass(frozen=True, eq=False)
 class CandidateGate:
     """What is known of one candidate.
@@ -154,6 +160,10 @@ class CandidateGate:
     prompts, units, answers : int
         Common prompts; prompts and groups of them that do not depend on each other; answers of a
         model to a prompt. Of votes, these and the voters that they are worth.
+    uneven : bool
+        Whether the groups have different numbers of prompts, so that it matters what counts once.
+    missing : float
+        Share of the prompts that base or candidate lacks.
     known_after : int or None
         After how many units the verdict was known.
     further : int or None
@@ -183,6 +193,8 @@ class CandidateGate:
     further: int | None
     lost: int
     gained: int
+    uneven: bool = False
+    missing: float = 0.0
     worth: NoiseWorth | None = None
     independent_after: int | None = None
     independent: bool = False
@@ -224,6 +236,10 @@ class GateReport:
         """Return what is known of one candidate."""
         return next(each for each in self.candidates if each.model == model)
 
+    def lacks(self, candidate: CandidateGate) -> bool:
+        """Return whether more is missing of a candidate than the settings allow."""
+        return candidate.missing > self.settings.most_missing
+
 
 def gate_scores(
     scores: PairedScores, settings: GateSettings, measure: Measure = Measure.SCORES
@@ -237,7 +253,7 @@ def gate_scores(
     """
     settings.check()
     pairs = [scores.pair(at) for at in range(1, len(scores.models))]
-    order = _Order(scores, settings.seed)
+    order = _Order(scores, settings)
     units = [order.units(pair) for pair in pairs]
     judged = _always if settings.look is Look.ALWAYS else _once
     found = judged(units, settings)
@@ -254,28 +270,46 @@ def gate_scores(
 
 @dataclass(frozen=True, eq=False)
 class _Units:
-    """Units of a pair in their order, of those that any pair has; NaN where it lacks one."""
+    """Units of a pair in their order, of those that any pair has; NaN where it lacks one.
+
+    Attributes
+    ----------
+    differences, weights : ndarray of float64, shape (units,)
+    prompt_weights : ndarray of float64, shape (prompts,)
+        What each prompt counts in a mean.
+    uneven, binary : bool
+    """
 
     differences: FloatArray
     weights: FloatArray
+    prompt_weights: FloatArray
+    uneven: bool
     binary: bool
 
     @property
+    def there(self) -> FloatArray:
+        """The differences of units that the pair has."""
+        return self.differences[np.isfinite(self.differences)]
+
+    @property
     def sample(self) -> Sample:
-        there = np.isfinite(self.differences)
-        return Sample(self.differences[there], self.weights[there], self.binary)
+        """Those at one look, where each counts once."""
+        return Sample(self.there, self.binary)
 
 
 class _Order:
     """The order in which a seed draws the units, the same for all candidates."""
 
-    def __init__(self, scores: PairedScores, seed: int) -> None:
-        names = scores.clusters or scores.prompts
-        # No array of names: each would take as much memory as the longest prompt.
-        known = {name: at for at, name in enumerate(dict.fromkeys(names))}
-        self._unit: IntArray = np.array([known[name] for name in names], np.int64)
-        order = np.arange(len(known)) if scores.drawn else drawn_order(list(known), seed)
+    def __init__(self, scores: PairedScores, settings: GateSettings) -> None:
+        self._unit = scores.groups
+        names = list(dict.fromkeys(scores.clusters or scores.prompts))
+        order = np.arange(len(names)) if scores.drawn else drawn_order(names, settings.seed)
         self._place = np.argsort(order)
+        self._largest = settings.largest_group
+        size = int(np.bincount(self._unit).max(initial=0))
+        if self._largest is not None and size > self._largest:
+            text = _("A group has {n:,} prompts: `largest_group` {largest:,} is too small.")
+            raise ScoreError(text.format(n=size, largest=self._largest))
 
     def units(self, pair: Pair, some: np.ndarray | None = None) -> _Units:
         """Return the differences of units; of some prompts of a pair, if they are named."""
@@ -286,8 +320,15 @@ class _Order:
         total = np.bincount(place, each, n)
         with np.errstate(invalid="ignore"):
             mean = np.where(count > 0, total / count, np.nan)
-        alone = bool(count.max(initial=0) <= 1)
-        return _Units(mean, count / max(int(count.max(initial=1)), 1), pair.binary and alone)
+        sizes = count[count > 0]
+        alone = bool(sizes.max(initial=0) <= 1)
+        return _Units(
+            mean,
+            weights=np.ones(n) if self._largest is None else count / self._largest,
+            prompt_weights=np.ones(len(each)) if self._largest else 1 / count[place],
+            uneven=bool(np.ptp(sizes) > 0) if sizes.size else False,
+            binary=pair.binary and alone,
+        )
 
 
 @dataclass(frozen=True)
@@ -307,22 +348,17 @@ def _always(units: Sequence[_Units], settings: GateSettings) -> list[_Judged]:
     """Judge by betting, unit by unit, all candidates together."""
     differences = np.stack([each.differences for each in units], axis=1)
     weights = np.stack([np.maximum(each.weights, 1e-9) for each in units], axis=1)
-    start = Gate.start(settings.margin, settings.alpha, len(units))
-    looks = list(start.looks(differences, weights, _LOOKS))
-    last = looks[-1]
-    seen = np.array([look.seen for look in looks])
-    bounds = np.array([look.interval() for look in looks])  # looks, two, candidates
-    means = np.array([look.difference for look in looks])
-    further = last.further()
+    found = walk(differences, weights, settings.margin, settings.alpha, _LOOKS)
+    verdicts, known, more = found.gate.verdicts, found.gate.known_after, further(found.gate)
     return [
         _Judged(
-            last.verdicts[at],
+            verdicts[at],
             BETTING,
-            float(bounds[-1, 0, at]),
-            float(bounds[-1, 1, at]),
-            last.known_after[at],
-            further[at],
-            Closing(seen, means[:, at], bounds[:, 0, at], bounds[:, 1, at]),
+            float(found.low[-1, at]),
+            float(found.high[-1, at]),
+            known[at],
+            more[at],
+            Closing(found.seen, found.difference[:, at], found.low[:, at], found.high[:, at]),
         )
         for at in range(len(units))
     ]
@@ -368,7 +404,7 @@ def _more_of(sample: Sample, margin: float, alpha: float) -> int | None:
     if sample.method is fixed.Method.EXACT:
         needed = fixed.alike_needed(sample.mean, -margin, alpha)
         return max(int(np.ceil(needed)) - n, 1) if needed < 1e7 else None
-    variance = n * fixed.clustered_error(sample.differences, sample.weights) ** 2
+    variance = float(sample.differences.var(ddof=1))
     z = float(fixed.critical_value(2 * alpha)) + _POWER
     needed = z**2 * variance / away**2 if away else np.inf
     return max(int(np.ceil(needed)) - n, 1) if needed < 1e7 else None
@@ -385,26 +421,30 @@ def _candidate(
 ) -> CandidateGate:
     """Return what a test says, and why."""
     model, each = scores.models[at], pair.differences
-    sample = order.units(pair).sample
-    base, own = pair.means.mean(axis=0)
+    units = order.units(pair)
+    base, own = np.average(pair.means, axis=0, weights=units.prompt_weights)
+    missing = scores.missing(at)
     alone = _alone(scores, at, order, settings) if scores.independent is not None else None
+    lacking = missing > settings.most_missing
     return CandidateGate(
         model=model,
-        verdict=judged.verdict,
+        verdict=Verdict.UNKNOWN if lacking else judged.verdict,
         method=judged.method,
         base_score=float(base),
         score=float(own),
-        difference=float(each.mean()),
+        difference=float(np.average(each, weights=units.prompt_weights)),
         low=judged.low,
         high=judged.high,
         prompts=len(each),
-        units=len(sample.differences),
+        units=len(units.there),
         answers=pair.repetitions,
-        known_after=judged.known_after,
-        further=judged.further,
+        known_after=None if lacking else judged.known_after,
+        further=None if lacking else judged.further,
         lost=int((each < 0).sum()),
         gained=int((each > 0).sum()),
-        worth=noise_worth(pair),
+        uneven=units.uneven,
+        missing=missing,
+        worth=noise_worth(pair, scores.groups),
         independent_after=alone,
         independent=scores.independent is not None,
         closing=judged.closing,
@@ -463,56 +503,16 @@ def _categories(
     found: list[CategoryGap] = []
     for name in names:
         some = own == name
-        sample, each = order.units(pair, some).sample, pair.differences[some]
-        low, high = _bounds(sample, alpha, settings)
+        units, each = order.units(pair, some), pair.differences[some]
+        mean = float(np.average(each, weights=units.prompt_weights))
         counted = int((each < 0).sum()), int((each > 0).sum())
-        found.append(CategoryGap(model, name, len(each), float(each.mean()), low, high, *counted))
+        bounds = _bounds(units, alpha, settings)
+        found.append(CategoryGap(model, name, len(each), mean, *bounds, *counted))
     return tuple(sorted(found, key=lambda gap: gap.difference))
 
 
-def _bounds(sample: Sample, alpha: float, settings: GateSettings) -> tuple[float, float]:
+def _bounds(units: _Units, alpha: float, settings: GateSettings) -> tuple[float, float]:
     if settings.look is Look.ONCE:
-        return fixed.bounds(sample, alpha)
-    bets = Bets.on(grid(settings.margin), settings.margin)
-    low, high = bets.after(sample.differences[:, None], sample.weights[:, None]).interval(alpha)
-    return float(low[0]), float(high[0])
-
-
-# What shared noise is worth.
-
-
-def noise_worth(pair: Pair, alpha: float = 0.05) -> NoiseWorth | None:
-    r"""Return what shared noise saves, from answers with two repetitions or more.
-
-    Coupling keeps the law of each model. Without it the variance of a prompt's difference over r
-    answers is larger by :math:`2\,\mathrm{Cov}(R, R') / r`. The covariance is that of the two
-    scores of a repetition, within the prompt. Twice this covariance is never larger than
-    the two variances within the prompt together, and as large only if the scores always agree.
-
-    Returns
-    -------
-    NoiseWorth or None
-        None where no two prompts have as many answers, or none ever varied.
-    """
-    values = pair.values / pair.scale.width
-    both = np.all(np.isfinite(values), axis=2)
-    times = both.sum(axis=1)
-    if (times >= 2).sum() < 2:
-        return None
-    rows = [values[at][both[at]] for at in np.flatnonzero(times >= 2)]
-    d = np.array([float((row[:, 1] - row[:, 0]).mean()) for row in rows])
-    within = [np.cov(row, rowvar=False) for row in rows]
-    added = np.array([2 * each[0, 1] / len(row) for each, row in zip(within, rows, strict=True)])
-    best = [np.trace(each) / len(row) for each, row in zip(within, rows, strict=True)]
-    n, own = len(d), float(d.var(ddof=1))
-    alone = own + float(added.mean())
-    if not alone > 0:
-        return None
-    saved, most = 1 - own / alone, min(float(np.mean(best)) / alone, 1.0)
-    if own <= 0:
-        return NoiseWorth(saved, -np.inf, 1.0, max(most, saved))
-    one = (d - d.mean()) ** 2 * n / (n - 1)
-    parts = one / own - (one + added) / alone
-    half = float(stdtrit(n - 1, 1 - alpha / 2)) * float(parts.std(ddof=1)) / n**0.5
-    low, high = (1 - own / alone * float(np.exp(sign * half)) for sign in (1, -1))
-    return NoiseWorth(saved, low, high, max(most, saved))
+        return fixed.bounds(units.sample, alpha)
+    weights = units.weights[np.isfinite(units.differences)]
+    return interval(units.there, weights, settings.margin, alpha)

@@ -7,6 +7,7 @@ bounds are those of the board: two-way clusters of voters and prompts, at one lo
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -60,7 +61,7 @@ def gate_votes(
     base, *candidates = models
     method = Method(voters=voters)
     found: list[CandidateGate] = []
-    source = BoardSource.HUMAN
+    sources: dict[str, BoardSource] = {}
     for model in candidates:
         chosen = replace(selection, models=(base, model))
         estimates = read_estimates(store, chosen, method)
@@ -71,17 +72,36 @@ def gate_votes(
         if estimate is None or set(estimate.models) != {base, model}:
             text = _("Nobody has compared {base} and {candidate} here.")
             raise ScoreError(text.format(base=base, candidate=model))
+        sources[model] = source
         verdicts = source is BoardSource.JUDGE
         counts = estimates.judged.verdicts if verdicts else estimates.votes
         found.append(_judged(estimate, counts, (base, model), settings, len(candidates)))
-    whose = {
-        BoardSource.HUMAN: _("votes"),
-        BoardSource.JUDGE: _("verdicts of {judge}").format(judge=selection.judge),
-        BoardSource.PPR: _("votes with verdicts of {judge}").format(judge=selection.judge),
-    }
+    metric, notes = _whose(sources, selection.judge)
     return GateReport(
-        *(base, tuple(found), settings, Measure.VOTES, whose[source], (0.0, 1.0)),
+        *(base, tuple(found), settings, Measure.VOTES, metric, (0.0, 1.0)),
         coupled=selection.mode is Mode.COUPLED,
+        notes=notes,
+    )
+
+
+def _whose(sources: Mapping[str, BoardSource], judge: str | None) -> tuple[str, tuple[str, ...]]:
+    """Return whose votes count; where they differ by candidate, also those of each."""
+    names = {
+        BoardSource.HUMAN: _("votes"),
+        BoardSource.JUDGE: _("verdicts of {judge}").format(judge=judge),
+        BoardSource.PPR: _("votes with verdicts of {judge}").format(judge=judge),
+    }
+    kinds = dict.fromkeys(sources.values())
+    metric = ", ".join(names[kind] for kind in kinds)
+    if len(kinds) < 2:
+        return metric, ()
+    text = _("Judged by {source}: {models}.")
+    return metric, tuple(
+        text.format(
+            source=names[kind],
+            models=", ".join(model for model, each in sources.items() if each is kind),
+        )
+        for kind in kinds
     )
 
 

@@ -72,7 +72,7 @@ def read_logs(
         for metric in chosen:
             if metric not in answer.scores:
                 raise ScoreError(
-                    f"{answer.where} has no metric {metric!r}; it has "
+                    f"{answer.where} has no metric {metric!r}. It has "
                     f"{', '.join(answer.scores) or 'none'}. Choose with --metrics those that all "
                     "have, or give logs of one task."
                 )
@@ -89,13 +89,13 @@ def read_logs(
     if not empty:
         return found
     note = f"Left out, for a score is missing: {len(empty):,} prompt{'s' * (len(empty) != 1)}."
-    return found.noted(note)
+    return replace(found.noted(note), left_out=len(empty))
 
 
 def _first_metric(answer: Scored) -> tuple[str]:
     if not answer.ordered:
         raise ScoreError(
-            f"{answer.where} does not say which metric comes first; choose with --metrics: "
+            f"{answer.where} does not say which metric comes first. Choose with --metrics: "
             f"{', '.join(answer.scores)}."
         )
     for name, score in answer.scores.items():
@@ -108,7 +108,7 @@ def _check_once(files: Sequence[Path]) -> None:
     seen: set[Path] = set()
     for file in files:
         if file.resolve() in seen:
-            raise ScoreError(f"{file} is there twice; give each log once.")
+            raise ScoreError(f"{file} is there twice: give each log once.")
         seen.add(file.resolve())
 
 

@@ -357,7 +357,7 @@ def _names(
         return (*together, *METRICS, *([VERDICTS] if selection.judge else []))
     for name in metrics:
         if name not in meanings:
-            text = _("There is no metric {name!r} here; there is {known}.")
+            text = _("There is no metric {name!r} here, only {known}.")
             raise ScoreError(text.format(name=name, known=", ".join(meanings)))
     if VERDICTS in metrics and selection.judge is None:
         raise ScoreError(

@@ -56,6 +56,8 @@ class RiskScores:
         Replies of each model to each prompt.
     notes : tuple of str
         Sentences on what was left out to make the table.
+    left_out : int
+        Prompts that are not here, for a score of some model is missing.
 
     Raises
     ------
@@ -72,6 +74,7 @@ class RiskScores:
     repetitions: int = 1
     notes: tuple[str, ...] = ()
     unjudged: frozenset[str] = frozenset()
+    left_out: int = 0
 
     def __post_init__(self) -> None:
         for names in (self.models, self.metrics):
@@ -88,7 +91,7 @@ class RiskScores:
                 raise ScoreError(text.format(model=model))
             if len(prompts) < 2:
                 raise ScoreError(
-                    _("{model} has one prompt; two are the least.").format(model=model)
+                    _("{model} has one prompt. Two are the least.").format(model=model)
                 )
             if not (np.abs(values) <= _LARGEST).all():
                 text = _("A score of {model} is not a number, or beyond {largest:g}.")
@@ -253,7 +256,7 @@ def _repetitions(cells: ScoresByReply, metrics: tuple[str, ...]) -> int:
 def _check_metrics(names: Iterable[str], known: tuple[str, ...]) -> None:
     for name in names:
         if name not in known:
-            text = _("There is no metric {name!r}; there is {known}.")
+            text = _("There is no metric {name!r}, only {known}.")
             raise ScoreError(text.format(name=name, known=", ".join(known)))
 
 
@@ -349,14 +352,16 @@ def risk_scores_from_frame(
         if all(owner != model for owner, _ in whole):
             text = _(
                 "{name} has an empty cell on every prompt of {model}. Leave out the model or the "
-                "column; --metrics names the columns to read."
+                "column: --metrics names the columns to read."
             )
             raise ScoreError(text.format(name=name, model=model))
     try:
         found = scores_from_cells(whole, metrics or chosen, lower_is_better)
     except ScoreError as error:
         raise ScoreError(f"{error} {_left_out(len(empty))}" if empty else str(error)) from error
-    return found.noted(_left_out(len(empty))) if empty else found
+    if not empty:
+        return found
+    return replace(found.noted(_left_out(len(empty))), left_out=len(empty))
 
 
 def _left_out(prompts: int) -> str:
@@ -396,7 +401,7 @@ def _chosen(header: list[str], metrics: Sequence[str] | None) -> tuple[str, ...]
         return scored
     for name in metrics:
         if name not in there:
-            text = _("There is no metric {name!r}; there is {known}.")
+            text = _("There is no metric {name!r}, only {known}.")
             raise ScoreError(text.format(name=name, known=", ".join(there)))
     return tuple(metrics)
 

@@ -9,8 +9,8 @@ against E d <= μ stakes a share of the capital on d - μ before each unit:
 
 with mean and variance of d - μ over the units before. If E d <= μ, the capital ever reaches
 1 / alpha with a probability of at most alpha (Ville). That holds for any number of units and any
-law, whenever one stops. Weights of units must be known beforehand. Shares of the largest unit so
-far look ahead, and mislead where a rare, large unit is still to come.
+law, whenever one stops. Weights of units are shares of a bound that was known beforehand. Shares of
+the largest unit so far look ahead, and mislead where a rare, larger unit is still to come.
 Another gambler bets against E d >= μ. The means that no gambler refutes are an interval for E d
 that is valid at any time [1]_.
 
@@ -33,7 +33,6 @@ References
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -43,13 +42,12 @@ from numpy.typing import NDArray
 from coupled_arena.stats.counts import FloatArray, IntArray
 from coupled_arena.stats.intervals import check_alpha
 
-_PSEUDO = 10.0  # units that nobody has seen, behind the first guesses of mean and variance
-_VARIANCE = 0.25  # first guess: of differences of which a quarter are -1 or 1
-_MOST_STAKED = 0.5  # of what a single unit could lose at worst
+PSEUDO = 10.0  # units that nobody has seen, behind the first guesses of mean and variance
+VARIANCE = 0.25  # first guess: of differences of which a quarter are -1 or 1
+MOST_STAKED = 0.5  # of what a single unit could lose at worst
 _BLOCK = 1 << 20  # numbers at once
 _FINE, _COARSE = 20, 200  # points of the grid: for each margin near it, and for 1 far from it
 _NEAR = 12  # margins on each side of 0 with a fine grid
-_MOST_FURTHER = 10_000_000  # units from which more will hardly ever tell
 
 
 class Verdict(StrEnum):
@@ -163,7 +161,7 @@ class Bets:
         sums = np.stack([there, w, w * d, w**2, w**2 * d, w**2 * d**2])
         before = np.stack([self.units, self.weight, self.difference, *self.squares])
         seen = before[:, None] + np.concatenate([np.zeros_like(sums[:, :1]), sums.cumsum(1)], 1)
-        up, down = self._stakes(seen[:, :-1])
+        up, down = self.stakes(seen[:, :-1])
         far = w[..., None] * (d[..., None] - self.means)
         above = self.above + np.log1p(up * far).cumsum(axis=0)
         below = self.below + np.log1p(-down * far).cumsum(axis=0)
@@ -181,11 +179,17 @@ class Bets:
         )
         return found, above, below
 
-    def _stakes(self, seen: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the shares that are staked on d above and below each mean, shape (..., k, g)."""
+    def stakes(self, seen: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the shares that are staked on d above and below each mean, shape (..., k, g).
+
+        Parameters
+        ----------
+        seen : ndarray of float64, shape (6, ..., k)
+            Units, weight, difference and squares before the unit, as the attributes have them.
+        """
         far, variance = self._moments(seen)
         with np.errstate(divide="ignore"):
-            most = _MOST_STAKED / (1 + self.means), _MOST_STAKED / (1 - self.means)
+            most = MOST_STAKED / (1 + self.means), MOST_STAKED / (1 - self.means)
         stakes: list[FloatArray] = []
         for sign, bound in zip((1, -1), most, strict=True):
             mean = self._guessed(seen[0], sign * far)
@@ -198,10 +202,10 @@ class Bets:
         far = difference - self.means * weight
         total = squares[2] - 2 * self.means * squares[1] + self.means**2 * squares[0]
         around = np.maximum(total - far**2 / np.maximum(units, 1), 0)
-        return far, (_PSEUDO * _VARIANCE + around) / (_PSEUDO + units)
+        return far, (PSEUDO * VARIANCE + around) / (PSEUDO + units)
 
     def _guessed(self, units: FloatArray, far: FloatArray) -> FloatArray:
-        return (_PSEUDO * self.guess + far) / (_PSEUDO + units[..., None])
+        return (PSEUDO * self.guess + far) / (PSEUDO + units[..., None])
 
     def interval(self, alpha: float) -> tuple[FloatArray, FloatArray]:
         """Return bounds of E d, each wrong at any time with a probability of at most `alpha`.
@@ -215,24 +219,6 @@ class Bets:
         high = _last(self.most_below[:, ::-1] >= refuted, self.means[::-1], 1.0)
         # Both may be refuted, with a probability of 2 alpha at most: then the data tell nothing.
         return np.minimum(low, high), np.maximum(low, high)
-
-    def growth(self) -> tuple[FloatArray, FloatArray]:
-        """Return how much each logarithm of a capital is expected to grow with a unit.
-
-        As if mean and variance so far were the true ones, to the second order of a stake.
-
-        Returns
-        -------
-        above, below : ndarray of float64, shape (k, g)
-        """
-        seen = np.stack([self.units, self.weight, self.difference, *self.squares])
-        far, variance = self._moments(seen)
-        up, down = self._stakes(seen)
-        found: list[FloatArray] = []
-        for sign, stake in ((1, up), (-1, down)):
-            mean = self._guessed(self.units, sign * far)
-            found.append(stake * mean - stake**2 * (variance + mean**2) / 2)
-        return found[0], found[1]
 
 
 def _last(refuted: NDArray[np.bool_], means: FloatArray, otherwise: float) -> FloatArray:
@@ -318,18 +304,6 @@ class Gate:
             found = found._walked(differences[block], None if weights is None else weights[block])
         return found
 
-    def looks(
-        self, differences: FloatArray, weights: FloatArray | None = None, most: int = 200
-    ) -> Iterator[Gate]:
-        """Yield what is known on the way through units, after at most so many looks."""
-        ends = np.unique(np.linspace(1, len(differences), most).astype(int))
-        found, start = self, 0
-        for end in ends.tolist():
-            block = slice(start, end)
-            found = found.after(differences[block], None if weights is None else weights[block])
-            start = end
-            yield found
-
     def _walked(self, differences: FloatArray, weights: FloatArray | None) -> Gate:
         bets, above, below = self.bets.walked(differences, weights)
         worse, nothing = (int(np.searchsorted(bets.means, each)) for each in (-self.margin, 0.0))
@@ -369,24 +343,6 @@ class Gate:
         candidate the lower bound passes the margin where it is known to be as good.
         """
         return self.bets.interval(self.alpha / len(self.known.T))
-
-    def further(self) -> tuple[int | None, ...]:
-        """Return how many more units will probably tell as good from worse; None if hardly any.
-
-        By the rate at which the capital grows if mean and variance stay what they are; 0 of what is
-        known.
-        """
-        worse = int(np.searchsorted(self.bets.means, -self.margin))
-        up, down = (each[:, worse] for each in self.bets.growth())
-        rich = np.stack([self.bets.above[:, worse], self.bets.below[:, worse]])
-        missing = math.log(len(self.known.T) / self.alpha) - rich
-        with np.errstate(divide="ignore"):
-            needed = np.where(np.stack([up, down]) > 0, missing / np.stack([up, down]), np.inf)
-        fewest = np.maximum(needed.min(axis=0), 1)
-        return tuple(
-            0 if known else math.ceil(n) if n < _MOST_FURTHER else None
-            for known, n in zip(self.known_after, fewest.tolist(), strict=True)
-        )
 
 
 def _check(differences: FloatArray, weights: FloatArray | None) -> None:

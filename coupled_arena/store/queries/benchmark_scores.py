@@ -236,11 +236,17 @@ class PairedAnswer:
         The question's id, "" without one, and its words.
     sampling : str
         How the answer was drawn, in words.
+    experiment : str or None
+        Seed of the run that asked, 16 hexadecimal digits.
+    together : tuple of str
+        All models of the battle.
     """
 
     model: str
     battle: str
     mode: Mode
+    experiment: str | None
+    together: tuple[str, ...]
     key: str
     question: str
     name: str
@@ -258,7 +264,7 @@ with newest as (
     group by all
 )
 select
-    battles.models[scores.place + 1], battle, mode,
+    battles.models[scores.place + 1], battle, mode, experiment, battles.models,
     md5(concat_ws(chr(0), prompt_key, system, prefix)),
     coalesce(prompt_id, prompt_key), coalesce(prompt_id, ''), coalesce(turns.prompt, ''),
     prompt_keys.category, {_SAMPLING},
@@ -302,7 +308,8 @@ def paired_answers(
     values["battles"] = None if battles is None else list(battles)
     rows = cursor.execute(_PAIRED, values).fetchall()
     return tuple(
-        PairedAnswer(model, battle, Mode(mode), *rest) for model, battle, mode, *rest in rows
+        PairedAnswer(model, battle, Mode(mode), experiment, tuple(together), *rest)
+        for model, battle, mode, experiment, together, *rest in rows
     )
 
 

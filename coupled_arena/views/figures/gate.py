@@ -28,7 +28,12 @@ from coupled_arena.views.figures.theme import (
     shortened,
     theme_for,
 )
-from coupled_arena.views.tables.gate import candidate_table, category_table, closing_table
+from coupled_arena.views.tables.gate import (
+    candidate_table,
+    category_table,
+    closing_table,
+    in_points,
+)
 from coupled_arena.views.tables.table import span
 from coupled_arena.views.words.gate import verdict_name
 
@@ -42,7 +47,7 @@ def closing_figure(
     found: GateReport, candidate: CandidateGate, way: Closing, *, dark: bool = False
 ) -> go.Figure:
     """Draw the interval closing over the prompts, with the margin and the verdict."""
-    theme, ends = theme_for(dark), _range(way, found.settings.margin)
+    theme, ends = theme_for(dark), tuple(found.width * each for each in _range(way, found))
     head = head_of(
         registry.GATE_CLOSING,
         lines=(
@@ -67,7 +72,7 @@ def closing_figure(
             "range": list(ends),
         },
     }
-    traces = _closing_lines(found, candidate, way, ends, theme)
+    traces = _closing_lines(found, candidate, way, (ends[0], ends[1]), theme)
     return finish(traces, theme, head, height=_HEIGHT, layout=layout)
 
 
@@ -79,8 +84,9 @@ def _closing_lines(
     theme: Theme,
 ) -> list[dict[str, Any]]:
     """Return the band and its middle, the margin, zero, and when it was known."""
-    prompts, margin = way.prompts.tolist(), -found.settings.margin
-    low, high, middle = (each.tolist() for each in (way.low, way.high, way.difference))
+    prompts, margin = way.prompts.tolist(), -found.settings.margin * found.width
+    shares = way.low, way.high, way.difference
+    low, high, middle = ((found.width * each).tolist() for each in shares)
     whole = [prompts[0], prompts[-1]]
     band = {
         "type": "scatter",
@@ -95,24 +101,20 @@ def _closing_lines(
     known = candidate.known_after
     return [
         band,
-        _line(prompts, middle, theme.accent, "solid", _hover(way)),
+        _line(prompts, middle, theme.accent, "solid", _hover(prompts, middle, low, high)),
         _line(whole, [margin] * 2, theme.other, "dash"),
         _line(whole, [0, 0], theme.faint, "dot"),
         *([_line([known] * 2, list(ends), theme.text, "dot")] if known else []),
     ]
 
 
-def _hover(way: Closing) -> list[str]:
+def _hover(
+    prompts: list[int], middle: list[float], low: list[float], high: list[float]
+) -> list[str]:
     text = _("{n:,} prompts: {difference:+.4f} ({low:+.4f} to {high:+.4f})")
     return [
-        text.format(n=n, difference=difference, low=low, high=high)
-        for n, difference, low, high in zip(
-            way.prompts.tolist(),
-            way.difference.tolist(),
-            way.low.tolist(),
-            way.high.tolist(),
-            strict=True,
-        )
+        text.format(n=n, difference=each, low=least, high=most)
+        for n, each, least, most in zip(prompts, middle, low, high, strict=True)
     ]
 
 
@@ -124,8 +126,9 @@ def _line(
     return {"type": "scatter", "mode": "lines", "x": x, "y": y, "line": line, **shown}
 
 
-def _range(way: Closing, margin: float) -> tuple[float, float]:
+def _range(way: Closing, found: GateReport) -> tuple[float, float]:
     """Return what is drawn: the interval from about a tenth of the prompts on, and the margin."""
+    margin = found.settings.margin
     early = len(way.low) // 10
     low, high = float(way.low[early]), float(way.high[early])
     ends = min(low, -1.5 * margin), max(high, 1.5 * margin)
@@ -135,14 +138,14 @@ def _range(way: Closing, margin: float) -> tuple[float, float]:
 
 def candidates_figure(found: GateReport, *, dark: bool = False) -> go.Figure:
     """Draw the difference of each candidate with its interval, and the margin."""
-    theme, margin = theme_for(dark), -found.settings.margin
+    theme, margin = theme_for(dark), -found.settings.margin * found.width
+    candidates = [in_points(found, each) for each in found.candidates]
     rows = [
         FigureRow(each.model, f"{each.difference:+.3f}, {verdict_name(each.verdict)}")
-        for each in found.candidates
+        for each in candidates
     ]
     points = [
-        (float(at), each.difference, each.low, each.high)
-        for at, each in enumerate(found.candidates)
+        (float(at), each.difference, each.low, each.high) for at, each in enumerate(candidates)
     ]
     ends = min(margin, *(low for *_, low, _high in points)), max(0.0, *(p[3] for p in points))
     beyond = 0.08 * (ends[1] - ends[0])
@@ -153,7 +156,7 @@ def candidates_figure(found: GateReport, *, dark: bool = False) -> go.Figure:
     dots = interval_dots(points, theme)
     dots["hovertext"] = [
         f"{escape(each.model)}: {each.difference:+.4f} ({span(each.low, each.high, '+.4f')})"
-        for each in found.candidates
+        for each in candidates
     ]
     head = head_of(
         registry.GATE_CANDIDATES,
@@ -176,7 +179,7 @@ def candidates_figure(found: GateReport, *, dark: bool = False) -> go.Figure:
 def flips_figure(found: GateReport, candidate: CandidateGate, *, dark: bool = False) -> go.Figure:
     """Draw on how many prompts of each category the candidate is worse, and better."""
     theme = theme_for(dark)
-    gaps = [_everything(candidate), *_largest(candidate)]
+    gaps = [in_points(found, gap) for gap in (_everything(candidate), *_largest(candidate))]
     rows = [
         FigureRow(gap.category, f"{gap.difference:+.3f} ({span(gap.low, gap.high, '+.2f')})")
         for gap in gaps
@@ -263,10 +266,8 @@ def _said(candidate: CandidateGate) -> str:
 
 
 def _method(found: GateReport) -> tuple[str, ...]:
-    settings = found.settings
-    lines = [
-        _("margin {margin:g}, alpha {alpha:g}").format(margin=settings.margin, alpha=settings.alpha)
-    ]
+    settings, margin = found.settings, found.settings.margin * found.width
+    lines = [_("margin {margin:g}, alpha {alpha:g}").format(margin=margin, alpha=settings.alpha)]
     if settings.look is Look.ALWAYS:
         lines.append(_("valid at any time"))
     else:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 from coupled_arena.analysis.gate.plan import GatePlan, PromptsNeeded
 from coupled_arena.analysis.gate.result import (
@@ -28,7 +28,7 @@ _MOST_SHOWN = 5  # flips of each kind in a text
 _DIFFERENCE = Column[Any](
     "difference",
     float,
-    "The candidate's mean score less the base's, as a share of the scores' range",
+    "The candidate's mean score less the base's, in points of the scores",
     heading=N_("Difference"),
     text="+.4f",
 )
@@ -52,7 +52,7 @@ CANDIDATES: tuple[Column[CandidateGate], ...] = (
     Column(
         "units",
         int,
-        "Prompts, or groups of prompts, that do not depend on each other; of votes the clusters",
+        "Prompts, or groups of prompts, that do not depend on each other, or clusters of votes",
     ),
     Column("answers", int, "The most answers of a model to a prompt"),
     Column(
@@ -67,7 +67,7 @@ CANDIDATES: tuple[Column[CandidateGate], ...] = (
         "Prompts on which the candidate is better, or votes that it won",
         heading=N_("Better on"),
     ),
-    Column("method", str, "betting, tango, t or exact; of votes board"),
+    Column("method", str, "betting, tango, t or exact, or board of votes"),
     Column(
         "known_after",
         int,
@@ -75,6 +75,7 @@ CANDIDATES: tuple[Column[CandidateGate], ...] = (
         heading=N_("Known\nafter"),
     ),
     Column("further", int, "Units that will probably tell, 0 of what is known"),
+    Column("missing", float, "Share of the prompts that base or candidate lacks"),
     Column(
         "independent_after",
         int,
@@ -107,9 +108,21 @@ CANDIDATES: tuple[Column[CandidateGate], ...] = (
 )
 
 
+_Row = TypeVar("_Row", CandidateGate, CategoryGap, "IntervalSoFar", Flip)
+
+
+def in_points(found: GateReport, row: _Row) -> _Row:
+    """Return a row with shares of the scores' range as points of the scores."""
+    if found.width == 1:
+        return row
+    names = [each for each in ("difference", "low", "high") if hasattr(row, each)]
+    return replace(row, **{name: found.width * getattr(row, name) for name in names})
+
+
 def candidate_table(found: GateReport) -> Table[CandidateGate]:
     """Return a row for each candidate."""
-    return table_of(CANDIDATES, found.candidates, alpha=2 * found.settings.alpha)
+    rows = (in_points(found, each) for each in found.candidates)
+    return table_of(CANDIDATES, rows, alpha=2 * found.settings.alpha)
 
 
 CATEGORIES: tuple[Column[CategoryGap], ...] = (
@@ -125,7 +138,7 @@ CATEGORIES: tuple[Column[CategoryGap], ...] = (
 
 def category_table(found: GateReport) -> Table[CategoryGap]:
     """Return a row for each candidate and category, the largest losses first."""
-    rows = (gap for each in found.candidates for gap in each.categories)
+    rows = (in_points(found, gap) for each in found.candidates for gap in each.categories)
     return table_of(CATEGORIES, rows, alpha=2 * found.settings.alpha)
 
 
@@ -140,7 +153,7 @@ FLIPS: tuple[Column[Flip], ...] = (
     Column(
         "difference",
         float,
-        "Less than 0 where the candidate is worse; a share of the scores' range",
+        "Less than 0 where the candidate is worse, in points of the scores",
         heading=N_("Difference"),
         text="+.4g",
     ),
@@ -150,7 +163,8 @@ FLIPS: tuple[Column[Flip], ...] = (
 
 def flip_table(found: GateReport) -> Table[Flip]:
     """Return a row for each candidate and prompt on which it differs from the base."""
-    return table_of(FLIPS, (flip for each in found.candidates for flip in each.flips))
+    rows = (in_points(found, flip) for each in found.candidates for flip in each.flips)
+    return table_of(FLIPS, rows)
 
 
 @dataclass(frozen=True)
@@ -167,7 +181,7 @@ class IntervalSoFar:
 CLOSING: tuple[Column[IntervalSoFar], ...] = (
     Column("candidate", str, "Name of the candidate"),
     Column("units", int, "Prompts so far, or groups of prompts that depend on each other"),
-    Column("difference", float, "Mean difference so far, as a share of the scores' range"),
+    Column("difference", float, "Mean difference so far, in points of the scores"),
     Column("low", float, "Lower bound, valid at any time"),
     Column("high", float, "Upper bound, valid at any time"),
 )
@@ -176,7 +190,7 @@ CLOSING: tuple[Column[IntervalSoFar], ...] = (
 def closing_table(found: GateReport) -> Table[IntervalSoFar]:
     """Return the interval on the way through the prompts."""
     rows = (
-        IntervalSoFar(each.model, *values)
+        in_points(found, IntervalSoFar(each.model, *values))
         for each in found.candidates
         if (way := each.closing) is not None
         for values in zip(way.prompts, way.difference, way.low, way.high, strict=True)
@@ -202,6 +216,9 @@ def gate_answer(found: GateReport) -> dict[str, Any]:
         "measure": found.measure.value,
         "metric": found.metric,
         "bounds": list(found.bounds),
+        "unit": "points",
+        "margin": found.settings.margin * found.width,
+        "largest_group": found.settings.largest_group,
         "coupled": found.coupled,
         "candidates": candidate_table(found).records(),
         "categories": category_table(found).records(),
@@ -222,7 +239,7 @@ def gate_text(found: GateReport) -> str:
         lines += ["", _("By category, the largest losses first:"), category_table(found).text()]
     for text, sign in ((_("Worse on:"), -1), (_("Better on:"), 1)):
         rows = [
-            flip
+            in_points(found, flip)
             for each in found.candidates
             for flip in sorted(each.flips, key=lambda flip: -sign * flip.difference)[:_MOST_SHOWN]
             if sign * flip.difference > 0
@@ -243,7 +260,7 @@ PROMPTS_NEEDED: tuple[Column[PromptsNeeded], ...] = (
     Column(
         "flips",
         float,
-        "Share of the prompts on which the two differ",
+        "Share of the prompts, or groups of them, on which the two differ",
         heading=N_("Prompts\nthat differ"),
         text=".1%",
     ),
@@ -267,6 +284,7 @@ def gate_plan_answer(plan: GatePlan) -> dict[str, Any]:
         "model": plan.candidate,
         "metric": plan.metric,
         "pilot_prompts": plan.prompts,
+        "pilot_groups": plan.groups,
         "answers": plan.answers,
         "prompts_needed": gate_plan_table(plan).records(),
         "words": list(gate_plan_words(plan)),

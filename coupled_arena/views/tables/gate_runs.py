@@ -36,7 +36,7 @@ def gate_card(standing: GateStanding, *, running: bool) -> Markup:
     _verdict, *words, _order = gate_words(standing.report)
     numbers = facts(
         (
-            (_("Questions"), found.prompts),
+            (_("Prompts"), found.prompts),
             (standing.gate.base, f"{found.base_score:.1%}"),
             (standing.gate.candidate, f"{found.score:.1%}"),
             (_("Right to wrong"), found.lost),
@@ -95,7 +95,7 @@ def gate_runs(standings: Iterable[GateStanding], running: str | None) -> Markup:
         The id of the run that goes on.
     """
     heads = [_("Candidate"), _("Base"), _("Benchmark"), _("Margin"), _("Verdict")]
-    heads += [_("Questions"), _("Right to wrong"), _("Wrong to right")]
+    heads += [_("Prompts"), _("Right to wrong"), _("Wrong to right")]
     rows = [
         (
             link(gate_address(each.gate), shown(each.gate.candidate)),

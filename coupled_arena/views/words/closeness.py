@@ -35,15 +35,20 @@ def closeness_verdict(found: Closeness) -> str:
 
 
 def _itself(found: Closeness) -> str:
-    text = _(
+    length = round(found.readings.lengths.mean())
+    text = ngettext(
+        "This is {model} against itself: coupled, nothing differs. By independent noise it draws "
+        "the same token with probability {same}. Then answers of {length:.0f} token have their "
+        "first {common:.1f} in common, and {whole:.1%} of whole answers are identical.",
         "This is {model} against itself: coupled, nothing differs. By independent noise it draws "
         "the same token with probability {same}. Then answers of {length:.0f} tokens have their "
-        "first {common:.1f} in common, and {whole:.1%} of whole answers are identical."
+        "first {common:.1f} in common, and {whole:.1%} of whole answers are identical.",
+        length,
     )
     return text.format(
         model=found.models[0],
         same=_interval(found.overall.independent, found.alpha),
-        length=found.readings.lengths.mean(),
+        length=length,
         common=found.independent.common.value,
         whole=found.independent.identical.value,
     )
@@ -53,7 +58,7 @@ def _tokens(found: Closeness) -> str:
     part = found.overall
     text = _(
         "With one noise stream, {names} draw the same token with probability {coupled}. No "
-        "coupling can exceed {best:.1%}; independent noise has {independent:.1%}."
+        "coupling can exceed {best:.1%}. Independent noise has {independent:.1%}."
     )
     return text.format(
         names=pair_named(*found.models),
@@ -65,12 +70,17 @@ def _tokens(found: Closeness) -> str:
 
 def _answers(found: Closeness) -> str:
     coupled, apart, best = found.coupled, found.independent, found.best
-    length = found.readings.lengths.mean()
-    text = _(
+    length = round(found.readings.lengths.mean())
+    text = ngettext(
+        "Answers of {length:.0f} token are expected to have their first {coupled:.1f} tokens in "
+        "common, instead of {independent:.1f} by independent noise. {same:.1%} of whole answers "
+        "are expected to be identical ({low:.1%} to {high:.1%}), instead of {apart:.1%}. No "
+        "coupling can exceed {best:.1%}.",
         "Answers of {length:.0f} tokens are expected to have their first {coupled:.1f} tokens in "
         "common, instead of {independent:.1f} by independent noise. {same:.1%} of whole answers "
         "are expected to be identical ({low:.1%} to {high:.1%}), instead of {apart:.1%}. No "
-        "coupling can exceed {best:.1%}."
+        "coupling can exceed {best:.1%}.",
+        length,
     )
     return text.format(
         length=length,
@@ -109,7 +119,7 @@ def _counted(found: Closeness) -> Iterator[str]:
 def _laws(found: Closeness) -> str:
     part = found.overall
     text = _(
-        "The total variation of the two laws is {distance} on average; {top:.1%} of the "
+        "The total variation of the two laws is {distance} on average. {top:.1%} of the "
         "likeliest tokens are the same."
     )
     return text.format(
@@ -144,6 +154,12 @@ def _assumed(found: Closeness) -> str:
         "This is computed from {answers} to {prompts}, at {sampling}. It holds for prompts like "
         "these, this sampling, and noise for each token by Gumbel-max."
     )
+    if any(each.turn for each in readings.answers):
+        text = _(
+            "This is computed from {answers} in conversations that begin with {prompts}, at "
+            "{sampling}. It holds for conversations like these, this sampling, and noise for each "
+            "token by Gumbel-max."
+        )
     return text.format(
         answers=ngettext("{n:,} answer", "{n:,} answers", n).format(n=n),
         prompts=ngettext("{n:,} prompt", "{n:,} prompts", prompts).format(n=prompts),

@@ -33,7 +33,18 @@ def gate_words(found: GateReport) -> tuple[str, ...]:
 
 
 def gate_verdict(found: GateReport, candidate: CandidateGate) -> str:
-    """Return what is known of one candidate, in a sentence."""
+    """Return what is known of one candidate, in a sentence or two."""
+    if found.lacks(candidate):
+        return _(
+            "It is not said whether {model} is as good as {base}: {share:.1%} of the prompts lack "
+            "an answer of one of them, more than {most:.1%}. Those may be the hard ones. Answer "
+            "them, or raise --most-missing."
+        ).format(
+            model=candidate.model,
+            base=found.base,
+            share=candidate.missing,
+            most=found.settings.most_missing,
+        )
     texts = {
         Verdict.AS_GOOD: _(
             "{model} is as good as {base}: by {metric} it is worse by less than {margin}."
@@ -65,17 +76,28 @@ def _all(found: GateReport) -> Iterator[str]:
         ).format(k=len(found.candidates), alpha=found.settings.alpha)
     if found.measure is Measure.VOTES:
         return
+    if any(each.uneven for each in found.candidates):
+        yield _groups(found)
     if found.settings.look is Look.ALWAYS:
         yield _(
-            "The prompts came in the random order of seed {seed}; you may look, and stop, at any "
+            "The prompts came in the random order of seed {seed}. You may look, and stop, at any "
             "time."
         ).format(seed=found.settings.seed)
     else:
         yield _("This holds for one look at all prompts, decided on beforehand.")
 
 
+def _groups(found: GateReport) -> str:
+    """Say what counts once where groups have different numbers of prompts."""
+    if found.settings.largest_group is None:
+        return _("Each group counts once, however many prompts it has.")
+    return _(
+        "Each prompt counts the same. This holds if no group anywhere has more than {n:,} prompts."
+    ).format(n=found.settings.largest_group)
+
+
 def _difference(found: GateReport, candidate: CandidateGate) -> str:
-    text = _("The difference is {difference} ({low} to {high}; each bound holds at {level}).")
+    text = _("The difference is {difference} ({low} to {high}). Each bound holds at {level}.")
     return text.format(
         difference=_signed(found, candidate.difference),
         low=_signed(found, candidate.low),
@@ -86,6 +108,8 @@ def _difference(found: GateReport, candidate: CandidateGate) -> str:
 
 def _when(found: GateReport, candidate: CandidateGate) -> Iterator[str]:
     """Say when it was known, or how many more it takes."""
+    if found.lacks(candidate):
+        return
     if candidate.verdict is not Verdict.UNKNOWN:
         if candidate.known_after and found.settings.look is Look.ALWAYS:
             groups = candidate.units < candidate.prompts
@@ -213,7 +237,15 @@ def gate_plan_words(plan: GatePlan) -> tuple[str, ...]:
         "The pilot has {n:,} prompts. A larger one makes the range narrower.",
         plan.prompts,
     )
-    return aim, *map(_range, plan.needed), pilot.format(n=plan.prompts)
+    if plan.groups < plan.prompts:
+        pilot = ngettext(
+            "The pilot has {n:,} prompts in {groups:,} group. More groups make the range narrower.",
+            "The pilot has {n:,} prompts in {groups:,} groups. More groups make the range "
+            "narrower.",
+            plan.groups,
+        )
+    pilot = pilot.format(n=plan.prompts, groups=plan.groups)
+    return aim, *map(_range, plan.needed), pilot
 
 
 def _range(needed: PromptsNeeded) -> str:

@@ -48,9 +48,9 @@ EXPERIMENTS = N_(
     "certainty."
 )
 GATE = N_(
-    "Both models answer the same questions in random order and with the same luck. So their "
-    "answers differ only where the models do. After each question two gamblers bet: one that the "
-    "candidate is as good, one that it is not. Their stakes depend on earlier questions alone. A "
+    "Both models answer the same prompts in random order and with the same luck. So their "
+    "answers differ only where the models do. After each prompt two gamblers bet: one that the "
+    "candidate is as good, one that it is not. Their stakes depend on earlier prompts alone. A "
     "gambler who wins twenty times the stake is wrong in at most one run of twenty (betting, "
     "alpha 0.05). You may look and stop at any time. As good means: worse by less than the margin."
 )

@@ -86,6 +86,11 @@ class TestEverything:
             assert fingerprint(store) in basis
         assert ">arena.duckdb<" in text
 
+    def test_a_gate_does_not_tell_its_seed(self, text):
+        """Whoever knows it can compute which model wrote which answer."""
+        assert "as good as" in section(text, "gate")
+        assert str(int(SEED, 16)) not in section(text, "gate")
+
     def test_warnings_are_shown(self, text):
         for name in ("leaderboard", "audit"):
             assert "mixes battles of different modes" in section(text, name)

@@ -167,13 +167,18 @@ def _gate(standing: GateStanding) -> Iterator[Markup]:
     assert found  # else it is not in a report
     assert candidate
     yield heading(f"{gate.candidate} against {gate.base} on {gate.metric}", 3)
-    # The last one tells the seed, which is not told while people vote on its battles.
+    # The last one, and the settings of the figures, tell the seed. With it anybody could compute
+    # which model wrote which answer of its battles, which people may vote on.
     verdict, *words, _order = gate_words(found)
     yield paragraph(verdict, "headline")
     yield listed(words)
     yield candidate_table(found).html()
     yield listed(gate_warnings(found), "hint")
-    yield figures(gate_drawings(found, candidate), registry.GATE_CLOSING, registry.GATE_FLIPS)
+    drawings = {
+        name: partial(_without_settings, draw)
+        for name, draw in gate_drawings(found, candidate).items()
+    }
+    yield figures(drawings, registry.GATE_CLOSING, registry.GATE_FLIPS)
 
 
 def _metric(found: MetricReport) -> Iterator[Markup]:
@@ -287,6 +292,12 @@ def figures(drawings: Drawings, *order: Figure) -> Markup:
     """Return some of a result's figures, side by side where there is room."""
     drawn = (figure(drawings[each], each.reading) for each in order if each in drawings)
     return Markup('<div class="figures">{}</div>').format(Markup("").join(drawn))
+
+
+def _without_settings(draw: Draw, *, dark: bool) -> go.Figure:
+    drawn = draw(dark=dark)
+    drawn.layout.meta = {**drawn.layout.meta, "method": []}
+    return drawn
 
 
 def _plain(drawn: go.Figure) -> dict[str, Any]:

@@ -70,6 +70,7 @@ class Services:
     origins: Origins
     gates: Gates | None = None  # where models are
     judges: tuple[Judge, ...] = ()  # who is asked behind the app and by visitors
+    example: bool = False  # the store is the example of the package
 
 
 @contextmanager

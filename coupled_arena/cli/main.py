@@ -6,6 +6,7 @@ import logging
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from functools import cache
 from typing import Annotated, Any
 
@@ -45,7 +46,8 @@ from coupled_arena.core.files import is_text, reason
 from coupled_arena.core.language import install
 from coupled_arena.core.logs import write_log_as
 from coupled_arena.core.process import termination_as_interrupt
-from coupled_arena.core.settings import load_settings
+from coupled_arena.core.settings import BackupSettings, JudgeSettings, load_settings
+from coupled_arena.store.transfer.example import example_database
 
 app = typer.Typer(
     name="coupled-arena",
@@ -127,8 +129,15 @@ def serve(
             show_default="0.05; 0 with --reveal each",
         ),
     ] = None,
+    example: Annotated[
+        bool,
+        typer.Option("--example", help="Look around with example data; no model is loaded."),
+    ] = False,
 ) -> None:
     """Start the web app.
+
+    --example shows real answers and scores of small models, with votes and verdicts that are made
+    up. What happens there is not kept.
 
     With --annotate people vote blind on battles that `generate` or `benchmark` made, here or on
     another machine. The pair of models with the fewest votes comes first. --reveal, --votes-each
@@ -137,19 +146,29 @@ def serve(
     require("arena", "The app")
     asked = {"reveal": reveal, "votes_each": votes_each, "repeat_share": repeat_share}
     rules = {name: value for name, value in asked.items() if value is not None}
+    if example and (annotate or db or preset):
+        raise typer.BadParameter(
+            "--example has models and a database of its own: leave out others."
+        )
     if rules and not annotate:
         option = next(iter(rules)).replace("_", "-")
         raise typer.BadParameter(f"--{option} is for --annotate: leave it out, or add --annotate.")
-    settings = load_settings(
-        config, preset=preset, db=db, host=host, port=port, annotate=rules or None
-    )
-    install(settings.language)
-    write_log_as(settings.log)
     # Gradio reads these when it is imported; the arena sends nothing anywhere.
     os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
-    from coupled_arena.ui.server import launch
+    with example_database() if example else nullcontext(db) as path:
+        if example:
+            rules = {"reveal": Reveals.EACH}
+        settings = load_settings(
+            config, preset=preset, db=path, host=host, port=port, annotate=rules or None
+        )
+        if example:  # neither does a judge cost anything, nor does a backup keep anything
+            unused = {"backup": BackupSettings(), "judge": JudgeSettings()}
+            settings = settings.model_copy(update=unused)
+        install(settings.language)
+        write_log_as(settings.log)
+        from coupled_arena.ui.server import launch
 
-    launch(settings, annotate=annotate)
+        launch(settings, annotate=annotate or example, example=example)
 
 
 @cache

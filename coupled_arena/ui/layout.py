@@ -25,6 +25,7 @@ from coupled_arena.ui.parts.identity import NAME, header
 from coupled_arena.ui.parts.notices import (
     BackupNotice,
     annotator_notice,
+    example_notice,
     judge_notice,
     model_notice,
 )
@@ -122,6 +123,8 @@ def _build_data_tab(services: Services, hidden: Hidden, tab: gr.Tab) -> None:
 
 
 def _notices(services: Services, page: gr.Blocks) -> None:
+    if services.example:
+        example_notice()
     annotator_notice(page, signs_in=services.settings.access.sign_in != "none")
     if services.live_judge:
         judge_notice(services.live_judge).build()

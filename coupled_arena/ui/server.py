@@ -11,6 +11,7 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from datetime import datetime, timedelta
 from types import SimpleNamespace
 from typing import Any, cast
@@ -47,7 +48,7 @@ _LOOK = 0.01  # seconds between looks at the queue of events while it is empty
 _LAST_ANSWERS = 2  # seconds that open connections get once the server stops
 
 
-def launch(settings: Settings, *, annotate: bool = False) -> None:
+def launch(settings: Settings, *, annotate: bool = False, example: bool = False) -> None:
     """Serve the page until SIGINT or SIGTERM; rounds that run are then stored as stopped.
 
     Until models are loaded the page says how far that is.
@@ -60,6 +61,7 @@ def launch(settings: Settings, *, annotate: bool = False) -> None:
     with listen(settings) as listening, ExitStack() as opened:
         with holding(listening):
             services = opened.enter_context(open_services(settings, annotate=annotate))
+            services = replace(services, example=example)
             server = _Server(services, _address(listening))
         # The signal that stopped the server comes again once it has stopped.
         with suppress(KeyboardInterrupt):

@@ -412,6 +412,8 @@ def test_arena_rows_travel_from_store_to_store(call, tmp_path):
         (["models", "fetch", "none"], 1, "There is no model named 'none'"),
         (["frobnicate"], 2, "No such command"),
         (["export", "--format", "xls", "--out", "x"], 2, "--format"),
+        (["serve", "--example", "--db", "{db}"], 2, "a database of its own"),
+        (["serve", "--example", "--reveal", "end"], 2, "--annotate"),
         (["serve", "--config", "{wrong}"], 1, "there is no setting 'colour'"),
     ],
 )

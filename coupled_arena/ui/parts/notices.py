@@ -51,6 +51,15 @@ class Notice:
         return paragraph(words, "hint") if words else ""
 
 
+def example_notice() -> None:
+    """Lay out that the store is an example, inside the current Blocks."""
+    words = _(
+        "This is an example. The answers and scores are real. The votes and the judge's verdicts "
+        "are made up. You may vote and try everything; nothing is kept."
+    )
+    gr.HTML(paragraph(words, "hint"), elem_id="example-notice", apply_default_css=False)
+
+
 # Who one votes as, for whoever came by a link of their own or has signed in.
 
 _WAY = Markup('<p class="hint">{} <a href="{}">{}</a></p>')

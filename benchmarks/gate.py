@@ -17,6 +17,7 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtr
 
 from coupled_arena.analysis.gate.paired import PairedScores
 from coupled_arena.analysis.gate.result import GateSettings, gate_scores
@@ -183,6 +184,50 @@ def grouped(repeats: int) -> None:
         row(f"rare ones of {size:,} lose all", wrong(rare, Look.ALWAYS, size), "")
 
 
+def avoided(repeats: int) -> None:
+    """Print how often prompts of 150 groups at the margin are called as good in simpler ways."""
+    row("150 groups, in simpler ways", "called as good")
+    row(*["---"] * 2)
+    rng = np.random.default_rng(39)
+    for size in (100, 200, 1000):
+        large = rng.random((150, repeats)) < 0.05 / (size * 0.95 + 0.05)
+        weights = np.where(large, float(size), 1.0)
+        bets = Bets.on(np.array([-0.05]), 0.05, repeats)
+        bets = bets.after(np.where(large, -1.0, 0.0), weights / weights.max(axis=0))
+        found = np.mean(bets.most_above >= math.log(1 / ALPHA))
+        row(f"rare ones of {size:,} lose all, shares of the largest seen", f"{found:.3f}")
+    sizes = rng.geometric(0.15, (150, repeats)).clip(max=40).astype(np.float64)
+    lost = -1.0 * (rng.random((150, repeats)) < 0.05 * sizes / 6.65)
+    total, many = sizes.sum(axis=0), rng.geometric(0.15, 1_000_000).clip(max=40)
+    means = (sizes * lost).sum(axis=0) / total
+    error = np.sqrt(150 / 149 * ((sizes * (lost - means)) ** 2).sum(axis=0)) / total
+    margin = 0.05 / 6.65 * np.mean(many**2) / np.mean(many)
+    found = np.mean(stdtr(149, (-margin - means) / np.maximum(error, 1e-12)) <= ALPHA)
+    row("larger ones lose more, t over prompts in clusters", f"{found:.3f}")
+
+
+def promised(repeats: int) -> None:
+    """Print how many groups show that equal models are, by what is promised of their size."""
+    row("groups of 3 prompts on average, 10 at most, margin .05", "median", "80% by")
+    row(*["---"] * 3)
+    rng, most = np.random.default_rng(40), 6_000
+    sizes = rng.geometric(1 / 3, (most, repeats)).clip(max=10)
+    differ = rng.binomial(sizes, 0.1)
+    drawn = (2 * rng.binomial(differ, 0.5) - differ) / sizes
+    for largest in (None, 10, 20, 50):
+        weights = np.ones((most, repeats)) if largest is None else sizes / largest
+        bets, found = Bets.on(np.array([-0.05]), 0.05, repeats), np.full(repeats, np.inf)
+        for start in range(0, most, BLOCK):
+            block = slice(start, start + BLOCK)
+            bets, above, _ = bets.walked(drawn[block], weights[block])
+            reached = above[..., 0] >= math.log(1 / ALPHA)
+            when = np.where(reached.any(axis=0), start + 1 + reached.argmax(axis=0), np.inf)
+            found = np.minimum(found, when)
+        name = "once each" if largest is None else f"`--largest-group {largest}`"
+        late = np.quantile(found, 0.8, method="inverted_cdf")
+        row(name, f"{np.median(found):,.0f}", f"{late:,.0f}")
+
+
 def again(drawn: Floats) -> Draw:
     """Return what gives the same prompts block by block."""
     blocks = iter(np.split(drawn, len(drawn) // BLOCK))
@@ -218,7 +263,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=1000)
     repeats = parser.parse_args().repeats
-    for part in (power, level, one_look, grouped, expected):
+    for part in (power, level, one_look, grouped, avoided, promised, expected):
         part(repeats)
         print(flush=True)
 

@@ -98,7 +98,9 @@ def gate(
     ] = None,
     most_missing: Annotated[
         float,
-        Doc("Share of the prompts that base or candidate may lack. Beyond it nobody can tell."),
+        Doc(
+            "Share of the prompts that base or candidate may lack. Beyond it the gate cannot tell."
+        ),
     ] = 0.05,
     largest_group: Annotated[
         int | None,

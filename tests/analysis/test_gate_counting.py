@@ -86,7 +86,7 @@ def test_prompts_of_rare_large_groups_are_not_called_as_good(size):
 
 
 def test_losses_that_grow_with_the_group_do_not_mislead_one_look():
-    """Student's t over prompts of 150 groups was wrong in .12; groups that count once are not."""
+    """Student's t over prompts of 150 groups was wrong in .13. Groups that count once are not."""
     rng, wrong, repeats = np.random.default_rng(5), 0, 150
     margin = 0.05
     for _ in range(repeats):

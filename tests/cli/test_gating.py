@@ -80,6 +80,8 @@ def test_one_look_asks_all_prompts_and_time_ends_it(gate):
         (("--task", "quiz", "--temperature", "0.2,0.7"), "draws in one way"),
         (("--task", "gsm8k"), "Say with --data"),
         (("--task", "quiz", "--margin", "1"), "margin"),
+        (("--task", "quiz", "--most-missing", "2"), "share that may be missing is between 0 and 1"),
+        (("--task", "quiz", "--largest-group", "9"), "--largest-group has no use with --task"),
     ],
 )
 def test_what_has_no_use_is_refused(gate, more, said):

@@ -114,6 +114,7 @@ def test_an_address_opens_a_run_with_its_card_and_flips(tab, store):
     assert shown[tab._address]["number"] == 3
     card, lost = shown[tab._card], shown[tab._lost]
     assert gate_address(gate).replace("&", "&amp;") in card
+    assert "<dt>Prompts</dt><dd>30</dd>" in card
     assert "<b>bob" not in card + lost
     assert "4 from right to wrong" in lost
     assert lost.count("?battle=") == 4

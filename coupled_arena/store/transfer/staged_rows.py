@@ -176,7 +176,9 @@ select
         'identical', 'human'
     ),
     coalesce(told_at, now()),
-    {question}, category, language,
+    {question},
+    coalesce(nullif(trim(category), ''), if(mode_text is distinct from mode_word, mode, null)),
+    language,
     ($single_turn and (coalesce(turn_no, 1) > 1 or coalesce(len(prompts), 1) > 1))
         or ($no_toxic and (toxic(toxic_chat_tag) or toxic(openai_moderation))),
     prompts, answers_a, answers_b, {system}, {unread}

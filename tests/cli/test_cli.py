@@ -325,8 +325,8 @@ def test_import_says_what_it_took_and_what_not(call, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["{odd}"], 1, "none of the known formats. Expected columns: "),
-        (["{good}", "{odd}"], 1, "none of the known formats. Expected columns: "),
+        (["{odd}"], 1, "is in no form that is known. Its columns: "),
+        (["{good}", "{odd}"], 1, "is in no form that is known. Its columns: "),
         (["/none"], 1, "/none cannot be read: No such file"),
         (["{good}", "--db", "/none/arena.duckdb"], 1, "its folder does not exist"),
         ([], 2, "FILE"),

@@ -480,7 +480,9 @@ def test_tables_of_other_tools_are_ranked(tmp_path, title):
 
 
 def test_a_second_import_adds_nothing(store, tmp_path):
-    some = [case for title, case in CASES.items() if title.endswith(("reactions", "logs", "export"))]
+    some = [
+        case for title, case in CASES.items() if title.endswith(("reactions", "logs", "export"))
+    ]
     for number, (given, *_) in enumerate(some):
         write_array(tmp_path / f"{number}.json", given)
     files = sorted(tmp_path.glob("*.json"))

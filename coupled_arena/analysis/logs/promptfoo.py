@@ -32,7 +32,9 @@ def _read(path: Path, name: str) -> Iterator[Scored]:
     results = summary if isinstance(summary, list) else summary.get("results")
     if not isinstance(results, list) or not results:
         raise ScoreError(f"{name} has no results.")
-    prompts = {_prompt(row) for row in results if isinstance(row, Mapping)}
+    known = [row for row in results if isinstance(row, Mapping) and "score" in row]
+    prompts = {_prompt(row) for row in known}
+    metrics = dict.fromkeys(metric for row in known for metric in _scores(row))
     for number, row in enumerate(results, start=1):
         where = f"{name}, result {number}"
         if not isinstance(row, Mapping) or "score" not in row:
@@ -45,7 +47,7 @@ def _read(path: Path, name: str) -> Iterator[Scored]:
             where,
             f"{model} {_prompt(row)}" if len(prompts) > 1 else model,
             str(row.get("testIdx", asked)),
-            _scores(row),
+            metrics | _scores(row),
             document=asked,
         )
 

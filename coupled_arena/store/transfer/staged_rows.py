@@ -185,6 +185,12 @@ select
 from named
 where {there} and (reason is not null or not ({unvoted}))
 """
+_NAMES = quoted(json.dumps(dict.fromkeys(_FIELDS, "VARCHAR")))
+_OF_READINGS = ("first", "second", "outcome", "raw", "likely")
+_OF_FORMATS = (
+    *("item", "question", "fault", "prompts", "replies_a", "replies_b", "system", "unread"),
+    "unvoted",
+)
 _VALUES = ("judge", "dataset", "single_turn", "no_toxic")
 _OF_VOTES = {
     "led": "0",
@@ -229,11 +235,10 @@ def read(cursor: Cursor, path: Path, file: int, wanted: ImportOptions) -> tuple[
         )
     reread(cursor, ("conversation_a", "conversation_b", *format.lists))
     cursor.execute(conversations.LISTED)
-    names = quoted(json.dumps(dict.fromkeys(_FIELDS, "VARCHAR")))
     beside = [reading.beside for reading in format.readings if reading.beside]
     for order, reading in enumerate(format.readings):
         query = _READ.format(
-            fields=names,
+            fields=_NAMES,
             file=file,
             parsed=conversations.PARSED.format(rows="fields"),
             order=order,
@@ -246,30 +251,22 @@ def read(cursor: Cursor, path: Path, file: int, wanted: ImportOptions) -> tuple[
                 name: sql.format(judge=format.judge)
                 for name, sql in (_BESIDE_VOTES if reading.beside else _OF_VOTES).items()
             },
-            **{
-                name: getattr(reading, name)
-                for name in ("first", "second", "outcome", "raw", "likely")
-            },
+            **{name: getattr(reading, name) for name in _OF_READINGS},
             parts=PARTS,
-            unvoted=format.unvoted,
-            **{
-                name: getattr(format, name)
-                for name in (
-                    *("item", "question", "fault", "prompts", "replies_a", "replies_b"),
-                    *("system", "unread"),
-                )
-            },
+            **{name: getattr(format, name) for name in _OF_FORMATS},
         )
-        values = {name: vars(wanted)[name] for name in _VALUES}
-        cursor.execute(query, values)
+        cursor.execute(query, {name: vars(wanted)[name] for name in _VALUES})
     known = set(format.fields or _FIELDS)
     unread = columns(cursor) - (known if beside and wanted.judge is None else known - {VERDICT})
-    unvoted = f"""
-        select count(*)
-        from (select unnest(from_json(row, {names})) from file_rows where reason is null)
-        where {format.unvoted}
-    """
-    return unread, 0 if format.unvoted == "false" else value_of(cursor, unvoted)
+    return unread, _unvoted(cursor, format)
+
+
+def _unvoted(cursor: Cursor, format: VoteFormat) -> int:
+    """Return how many rows hold no vote."""
+    if format.unvoted == "false":
+        return 0
+    rows = f"select unnest(from_json(row, {_NAMES})) from file_rows where reason is null"
+    return value_of(cursor, f"select count(*) from ({rows}) where {format.unvoted}")
 
 
 def _there(reading: Reading, beside: list[str]) -> str:

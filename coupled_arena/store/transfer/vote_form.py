@@ -1,9 +1,8 @@
 """Votes as other tools write them, turned into rows with the columns of this program.
 
 A form is one declaration: which columns tell it, and which of them become ours. The page on data is
-made of it. What a tool says about sides is kept; where it does not say who stood first, the two
-names stand in alphabetical order, so that no effect of the first place appears. Nothing here knows
-files or databases.
+made of it. What a tool says about sides is kept. Where it does not say who stood first, the names
+stand in alphabetical order, so no effect of the first place appears. Nothing here knows databases.
 """
 
 from __future__ import annotations
@@ -48,9 +47,9 @@ class VoteForm:
     columns : dict
         Ours by name, each with the column that it is taken from.
     read : callable
-        Takes numbered rows of the file, and yields numbered rows with our columns, or the reason
-        why a row cannot be read; "" where another row has its vote. Of a row without a vote it
-        yields nothing. `each` makes it of what reads one row; some votes are made of several.
+        Takes numbered rows of the file, and yields numbered rows with our columns. In their place
+        it yields the reason why a row cannot be read, or "" where another row has its vote. Of a
+        row without a vote it yields nothing. `each` makes it of what reads one row.
     """
 
     title: str

@@ -304,7 +304,7 @@ def test_import_says_what_it_took_and_what_not(call, tmp_path):
     assert json.loads(out) == {
         **{"rows": 4, "battles": 3, "votes": 3, "verdicts": 0, "filtered": 0},
         **{"scores": 0, "grades": 0, "rationales": 0, "exclusions": 0, "repeats": 0, "gates": 0},
-        **{"completed": 0, "unread_texts": 0},
+        **{"completed": 0, "unread_texts": 0, "unvoted": 0},
         "rejected": [{"file": str(human), "line": 3, "reason": "unknown winner '?'"}],
         "repeated": 0,
         "notes": [

@@ -6,6 +6,7 @@ become comparisons: the model with the higher score on a prompt wins it.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from contextlib import ExitStack
 from itertools import combinations
@@ -72,7 +73,7 @@ def in_other_form(votes: pd.DataFrame, columns: ColumnMap) -> bool:
     published = not names.issuperset(NEEDED) and any(
         names.issuperset(format.columns) for format in FORMATS
     )
-    head = votes.head(_HEAD).to_dict("records")
+    head = json.loads(votes.head(_HEAD).to_json(orient="records"))
     return bool(columns) or published or form_of(head) is not None
 
 

@@ -5,7 +5,7 @@ Each project there has names of its own for models and answers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,8 +19,9 @@ from coupled_arena.store.transfer.vote_form import (
     at,
     each,
     first_of,
-    nested,
+    items,
     number,
+    record,
     text_of,
 )
 
@@ -96,35 +97,30 @@ def _shown(data: Row) -> _Shown:
 
 
 def _label_studio(row: Row) -> Iterator[Row]:
-    annotations = nested(row.get("annotations")) or ()
-    votes = []
-    for made in annotations:
-        results = [at(result, "value") or {} for result in at(made, "result") or ()]
-        if not at(made, "was_cancelled"):
-            votes.append((made, results))
+    made = [record(each) for each in items(row.get("annotations"))]
+    votes = [one for one in made if not one.get("was_cancelled")]
     if not votes:
         return
-    shown = _shown(nested(row.get("data")) or {})
-    for made, results in votes:
-        picked = [at(value, "selected") for value in results if at(value, "selected")]
-        chosen = [word for value in results for word in at(value, "choices") or ()]
+    shown = _shown(record(row.get("data")))
+    for vote in votes:
+        values = [at(result, "value") for result in items(vote.get("result"))]
+        picked = [at(value, "selected") for value in values if at(value, "selected")]
+        chosen = [word for value in values for word in items(at(value, "choices"))]
         words = (shown.outcome(word) for word in picked or chosen)
         if winner := next((word for word in words if word), None):
             yield {
                 **shown.row,
                 "winner": winner,
                 "question_id": row.get("id"),
-                "voter": first_of(made, "completed_by.id", "completed_by"),
-                "timestamp": made.get("created_at"),
+                "voter": first_of(vote, "completed_by.id", "completed_by"),
+                "timestamp": vote.get("created_at"),
             }
 
 
 def _label_studio_min(row: Row) -> Iterator[Row]:
     picked: list[Any] = []
     for value in row.values():
-        inside = nested(value)
-        found = inside if isinstance(inside, list) else [inside]
-        picked += [at(each, "selected") for each in found if at(each, "selected")]
+        picked += [at(one, "selected") for one in items(value) or [value] if at(one, "selected")]
     if picked:
         shown = _shown(row)
         yield {
@@ -138,11 +134,7 @@ def _label_studio_min(row: Row) -> Iterator[Row]:
 
 def _argilla(row: Row) -> Iterator[Row]:
     """Yield a row a person and question that names one of the two answers, or ranks them."""
-    data = {
-        **row,
-        **(nested(row.get("fields")) or {}),
-        **(nested(row.get("metadata")) or {}),
-    }
+    data = {**row, **record(row.get("fields")), **record(row.get("metadata"))}
     given = list(_argilla_responses(row))
     if not given:
         return
@@ -159,33 +151,29 @@ def _argilla(row: Row) -> Iterator[Row]:
 
 def _argilla_responses(row: Row) -> Iterator[tuple[Any, Any]]:
     """Yield who answered a question, and what, in the forms of both versions."""
-    for name in row:
-        value = nested(row[name])
-        if name.endswith(".responses") and isinstance(value, list):  # 2, flat
-            people = nested(row.get(f"{name}.users")) or []
-            statuses = nested(row.get(f"{name}.status")) or []
-            for n, said in enumerate(value):
+    for name, value in row.items():
+        if name.endswith(".responses"):  # 2, flat
+            people, statuses = (items(row.get(f"{name}.{of}")) for of in ("users", "status"))
+            for n, said in enumerate(items(value)):
                 if n >= len(statuses) or statuses[n] in (None, "submitted"):
                     yield people[n] if n < len(people) else None, said
-        elif name == "responses" and isinstance(value, Mapping):  # 2
-            for answers in value.values():
-                yield from ((at(one, "user_id"), at(one, "value")) for one in answers)
-        elif isinstance(value, list):  # 1
-            for one in value:
-                if isinstance(one, Mapping) and one.get("status") == "submitted":
+        elif name == "responses":  # 2
+            for answers in record(value).values():
+                yield from ((at(one, "user_id"), at(one, "value")) for one in items(answers))
+        else:  # 1
+            for one in map(record, items(value)):
+                if one.get("status") == "submitted":
                     yield one.get("user_id"), one.get("value")
 
 
 def _argilla_winner(shown: _Shown, value: Any) -> str | None:
-    said = nested(value)
-    if not isinstance(said, list):
-        return shown.outcome(said)
-    ranks = {
-        shown.outcome(at(one, "value") if isinstance(one, Mapping) else one): (
-            at(one, "rank") if isinstance(one, Mapping) else n
-        )
-        for n, one in enumerate(said)
-    }
+    ranked = items(value)
+    if not ranked:
+        return shown.outcome(value)
+    ranks: dict[str | None, Any] = {}
+    for n, one in enumerate(ranked):
+        placed = record(one)
+        ranks[shown.outcome(placed.get("value", one))] = placed.get("rank", n)
     first, second = ranks.get("model_a"), ranks.get("model_b")
     if first is None or second is None:
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from coupled_arena.store.transfer.vote_form import (
@@ -16,9 +16,10 @@ from coupled_arena.store.transfer.vote_form import (
     first_of,
     flag,
     hidden,
-    nested,
+    items,
     number,
     ordered,
+    record,
     renamed,
     text_of,
 )
@@ -27,7 +28,7 @@ from coupled_arena.store.transfer.vote_form import (
 
 
 def _open_webui(row: Row) -> Iterator[Row]:
-    data = nested(row.get("data")) or {}
+    data = record(row.get("data"))
     model, rating = text_of(data.get("model_id")), number(data.get("rating"))
     if rating not in (1, -1) or not model:
         return
@@ -41,7 +42,7 @@ def _open_webui(row: Row) -> Iterator[Row]:
         "prompt": prompt,
         "timestamp": row.get("created_at"),
     }
-    for sibling in nested(data.get("sibling_model_ids")) or ():
+    for sibling in items(data.get("sibling_model_ids")):
         other = text_of(sibling)
         if other and other != model:
             pair = (model, other) if rating == 1 else (other, model)
@@ -50,18 +51,12 @@ def _open_webui(row: Row) -> Iterator[Row]:
 
 def _open_webui_texts(row: Row) -> tuple[Any, dict[str, Any]]:
     """Return the question and the answer of each model, where the export has the chat."""
-    messages = at(row, "snapshot.chat.chat.history.messages")
-    message = at(messages, text_of(at(row, "meta.message_id")))
-    if not isinstance(messages, Mapping) or not isinstance(message, Mapping):
-        return None, {}
-    parent = messages.get(message.get("parentId"))
-    if not isinstance(parent, Mapping):
-        return None, {}
-    replies = [messages.get(child) for child in parent.get("childrenIds") or ()]
-    return parent.get("content"), {
-        text_of(reply.get("model")): reply.get("content")
-        for reply in replies
-        if isinstance(reply, Mapping) and text_of(reply.get("model"))
+    messages = record(at(row, "snapshot.chat.chat.history.messages"))
+    message = record(messages.get(text_of(at(row, "meta.message_id"))))
+    asked = record(messages.get(text_of(message.get("parentId"))))
+    replies = [record(messages.get(child)) for child in items(asked.get("childrenIds"))]
+    return asked.get("content"), {
+        text_of(reply["model"]): reply.get("content") for reply in replies if reply.get("model")
     }
 
 
@@ -93,11 +88,9 @@ def _comparia(row: Row) -> Iterator[Row]:
 
 
 def _with_system(conversation: Any, words: Any) -> Any:
-    messages = nested(conversation)
-    if not text_of(words) or not isinstance(messages, list):
+    messages = items(conversation)
+    if not text_of(words) or not messages or at(messages[0], "role") == "system":
         return conversation
-    if messages and at(messages[0], "role") == "system":
-        return messages
     return [{"role": "system", "content": words}, *messages]
 
 
@@ -141,10 +134,10 @@ _LOGGED = ("leftvote", "rightvote", "tievote", "bothbad_vote", "bothbadvote")
 def _fastchat(row: Row) -> Iterator[Row]:
     if row.get("type") not in _LOGGED:
         return
-    states = nested(row.get("states"))
-    if not isinstance(states, list) or len(states) != 2:
+    states = items(row.get("states"))
+    if len(states) != 2:
         raise ValueError("states must be two")
-    public = [text_of(name) for name in nested(row.get("models")) or ("", "")]
+    public = [text_of(name) for name in items(row.get("models"))]
     names = [text_of(at(state, "model_name")) for state in states]
     shown = [re.sub(r"^### Model [AB]: |^<h3>.*?: |</h3>$", "", name).strip() for name in public]
     first, second = (name or other for name, other in zip(names, [*shown, "", ""][:2], strict=True))
@@ -162,13 +155,13 @@ def _fastchat(row: Row) -> Iterator[Row]:
 
 def _messages(state: Any) -> list[dict[str, Any]]:
     """Return a conversation of FastChat as messages, without the examples before it."""
-    roles = at(state, "roles") or ("USER", "ASSISTANT")
-    said = (at(state, "messages") or [])[int(number(at(state, "offset")) or 0) :]
+    asks = (items(at(state, "roles")) or ["USER"])[0]
     system = text_of(at(state, "system_message"))
-    found = [{"role": "system", "content": system}] if system else []
-    for speaker, words in (message[:2] for message in said):
-        text = words[0] if isinstance(words, list) and words else words  # others are pictures
-        found.append({"role": "user" if speaker == roles[0] else "assistant", "content": text})
+    found: list[dict[str, Any]] = [{"role": "system", "content": system}] if system else []
+    for message in items(at(state, "messages"))[int(number(at(state, "offset")) or 0) :]:
+        speaker, words = items(message)[:2]
+        text = (items(words) or [words])[0]  # others are pictures
+        found.append({"role": "user" if speaker == asks else "assistant", "content": text})
     return found
 
 
@@ -188,8 +181,7 @@ def _mteb(row: Row) -> Iterator[Row]:
 
 def _search_arena(row: Row) -> Iterator[Row]:
     for found in renamed(_SEARCH_ARENA)(row):
-        languages = nested(row.get("languages"))
-        yield {**found, "language": languages[0] if languages and languages[0:] else None}
+        yield {**found, "language": next(iter(items(row.get("languages"))), None)}
 
 
 _SEARCH_ARENA = {

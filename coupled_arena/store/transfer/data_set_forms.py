@@ -14,7 +14,7 @@ from coupled_arena.store.transfer.vote_form import (
     each,
     first_of,
     flag,
-    nested,
+    items,
     number,
     ordered,
     renamed,
@@ -44,26 +44,24 @@ def _panda_lm(row: Row) -> Iterator[Row]:
 
 
 def _chosen(row: Row) -> Iterator[Row]:
-    names = [text_of(row.get(f"{way}_model")) for way in ("chosen", "rejected")]
-    if not all(names):
+    better, worse = (text_of(row.get(f"{way}_model")) for way in ("chosen", "rejected"))
+    if not better or not worse:
         return
-    texts = {
-        name: _last(row.get(way)) for name, way in zip(names, ("chosen", "rejected"), strict=True)
-    }
+    texts = {better: _last(row.get("chosen")), worse: _last(row.get("rejected"))}
     shared = {
         "question_id": first_of(row, "prompt_id", "id"),
         "prompt": first_of(row, *PROMPTS),
         "voter": first_of(row, "annotator", "voter"),
     }
     tied = flag(row.get("tie_is_common"))
-    found = ordered(shared, *names, texts)
+    found = ordered(shared, better, worse, texts)
     yield {**found, "winner": "tie"} if tied else found
 
 
 def _last(answer: Any) -> Any:
     """Return an answer, or what was said last where it is a conversation."""
-    said = nested(answer)
-    return at(said[-1], "content") if isinstance(said, list) and said else answer
+    said = items(answer)
+    return at(said[-1], "content") if said else answer
 
 
 _EVALICA = {

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from coupled_arena.core.errors import StoreError
-from coupled_arena.core.sql import Cursor
+from coupled_arena.core.sql import Cursor, value_of
 from coupled_arena.core.vote_columns import outcome_of, read_names
 from coupled_arena.store.transfer import annotation_forms, arena_forms, data_set_forms
 from coupled_arena.store.transfer.vote_form import Numbered, Row, VoteForm, at, text_of
@@ -40,8 +40,8 @@ class ColumnMap:
         What words for the winner mean.
     """
 
-    columns: Mapping[str, str] = field(default_factory=dict)
-    words: Mapping[str, str] = field(default_factory=dict)
+    columns: Mapping[str, str] = field(default_factory=dict[str, str])
+    words: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @classmethod
     def of(cls, given: Mapping[str, str] | Sequence[str] | None) -> Self:
@@ -162,8 +162,8 @@ def _replace(cursor: Cursor, rows: Iterator[tuple[int, Row | str]]) -> int:
             parts[line] = part + 1
             if part >= PARTS:
                 continue
-            told = (None, row or None) if isinstance(row, str) else (_json(row), None)
-            made.append((line, part, *told))
+            refused = row or None if isinstance(row, str) else None
+            made.append((line, part, None if isinstance(row, str) else _json(row), refused))
         values: dict[str, Any] = {
             name: [each[n] for each in made]
             for n, name in enumerate(("lines", "parts", "rows", "reasons"))
@@ -173,17 +173,18 @@ def _replace(cursor: Cursor, rows: Iterator[tuple[int, Row | str]]) -> int:
             "unnest($rows::text[]), unnest($reasons::text[])",
             values,
         )
-    unvoted: tuple[tuple[int]] = cursor.execute(
+    unvoted = value_of(
+        cursor,
         "select count(*) from file_rows where reason is null "
-        "and line not in (select line from rewritten)"
-    ).fetchall()
+        "and line not in (select line from rewritten)",
+    )
     cursor.execute("delete from file_rows where reason is null")
     cursor.execute(
         "insert into file_rows (line, row, breaks, reason, part) "
         "select line, row, 0, reason, part from rewritten "
         "where row is not null or reason is not null"
     )
-    return unvoted[0][0]
+    return unvoted
 
 
 def _json(row: Row) -> str:

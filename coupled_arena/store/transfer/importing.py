@@ -183,8 +183,8 @@ def import_within(
 class _Read:
     """What the files are, as they are read one after the other."""
 
-    unread: set[str] = field(default_factory=set)
-    titles: list[str] = field(default_factory=list)
+    unread: set[str] = field(default_factory=set[str])
+    titles: list[str] = field(default_factory=list[str])
     unvoted: int = 0
 
 

@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 Row = dict[str, Any]
 Numbered = tuple[int, Row]
@@ -91,24 +91,35 @@ def nested(value: Any) -> Any:
     return value
 
 
+def record(value: Any) -> Row:
+    """Return an object, also one in a text; an empty one where there is none."""
+    found = nested(value)
+    return cast("Row", found) if isinstance(found, dict) else {}
+
+
+def items(value: Any) -> list[Any]:
+    """Return a list, also one in a text; an empty one where there is none."""
+    found = nested(value)
+    return cast("list[Any]", found) if isinstance(found, list) else []
+
+
 def at(row: Any, path: str) -> Any:
     """Return a field of a row, None where it is not there; ``a.b`` is ``b`` within ``a``."""
-    if isinstance(row, Mapping) and path in row:
-        return row[path]
+    here = record(row)
+    if path in here:
+        return here[path]
     first, dot, rest = path.partition(".")
-    inside = nested(row.get(first)) if isinstance(row, Mapping) else None
-    return at(inside, rest) if dot and inside is not None else None
+    return at(here[first], rest) if dot and first in here else None
 
 
-def _has(row: Any, path: str) -> bool:
+def _has(value: Any, path: str) -> bool:
+    if several := items(value):
+        return any(_has(one, path) for one in several)
+    row = record(value)
     first, dot, rest = path.partition(".")
     if first == "*":
-        return any(name.endswith(path[1:]) or _has(nested(row[name]), rest) for name in row)
-    if isinstance(row, list):
-        return any(_has(each, path) for each in row)
-    if not isinstance(row, Mapping):
-        return False
-    return path in row or (bool(dot) and first in row and _has(nested(row[first]), rest))
+        return any(name.endswith(path[1:]) or _has(row[name], rest) for name in row)
+    return path in row or (bool(dot) and first in row and _has(row[first], rest))
 
 
 def text_of(value: Any) -> str:

@@ -6,8 +6,11 @@ so no side is taken for the other.
 
 from __future__ import annotations
 
+import copy
 import csv
 import json
+import math
+import random
 from collections import Counter
 
 import pytest
@@ -547,6 +550,29 @@ def test_rows_that_make_no_sense_are_rejected_and_the_others_read(
     done = import_files(store, [tmp_path / "votes"])
     assert [(fault.line, reason in fault.reason) for fault in done.rejected] == [(1, True)]
     assert done.votes
+
+
+def places(value, before=()):
+    """Yield where a value stands within others."""
+    inside = value if isinstance(value, dict) else {}
+    inside = dict(enumerate(value)) if isinstance(value, list) else inside
+    for key, each in inside.items():
+        yield (*before, key)
+        yield from places(each, (*before, key))
+
+
+def test_no_value_in_any_place_breaks_a_reader():
+    draw = random.Random(1)
+    odd = [None, -1, 0.5, "x", "", [], {}, [1], {"a": 1}, "[1]", '{"a": null}', True, math.nan]
+    for _ in range(60):
+        for form in FORMS:
+            given = copy.deepcopy(CASES[form.title][0])
+            *path, last = draw.choice([at for at in places(given) if len(at) > 1])
+            inside = given
+            for key in path:
+                inside = inside[key]
+            inside[last] = copy.deepcopy(draw.choice(odd))
+            assert all(isinstance(row, dict | str) for _, row in form.read(enumerate(given)))
 
 
 def alpaca(number, preference, annotator="weighted_judge"):

@@ -73,15 +73,23 @@ def in_other_form(votes: pd.DataFrame, columns: ColumnMap) -> bool:
     published = not names.issuperset(NEEDED) and any(
         names.issuperset(format.columns) for format in FORMATS
     )
-    head = json.loads(votes.head(_HEAD).to_json(orient="records"))
-    return bool(columns) or published or form_of(head) is not None
+    if not votes.columns.is_unique:
+        return False  # whoever reads it will name them
+    return (
+        bool(columns) or published or form_of(json.loads(_json_of(votes.head(_HEAD)))) is not None
+    )
+
+
+def _json_of(votes: pd.DataFrame) -> str:
+    asked = {"orient": "records", "date_format": "iso", "default_handler": str}
+    return votes.to_json(None, force_ascii=False, **asked) or "[]"
 
 
 def store_of_other_votes(votes: pd.DataFrame, columns: ColumnMap) -> tuple[Store, tuple[str, ...]]:
-    """Return an in-memory store of a table that an import is to read, as `store_of_files` does."""
+    """Return an in-memory store of a table as `store_of_files` does of files."""
     with TemporaryDirectory() as folder:
-        path = Path(folder) / "votes.jsonl"
-        votes.to_json(path, orient="records", lines=True, force_ascii=False, date_format="iso")
+        path = Path(folder) / "votes.json"
+        path.write_text(_json_of(votes), encoding="utf-8")
         try:
             return store_of_files([path], columns)
         except (StoreError, VoteError) as error:

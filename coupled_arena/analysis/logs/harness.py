@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from coupled_arena.analysis.logs.scored import LogFormat, Scored, beginning
+from coupled_arena.analysis.logs.scored import LogFormat, Scored, beginning, items, record
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.files import whole
 from coupled_arena.core.tables import Row, first_object, read_rows
@@ -39,11 +39,11 @@ class _Run:
     @property
     def config(self) -> Mapping[str, Any]:
         """How the model was run."""
-        return self.results.get("config") or {}
+        return record(self.results.get("config"))
 
     @property
     def _of_task(self) -> Mapping[str, Any]:
-        return (self.results.get("configs") or {}).get(self.task) or {}
+        return record(record(self.results.get("configs")).get(self.task))
 
     def model(self, path: Path) -> str:
         """Return the model: by its results, by its arguments, else by the folder."""
@@ -57,17 +57,18 @@ class _Run:
 
     def filters(self, number: int) -> list[str]:
         """Return what the filters of a task are called, of which rows do not tell."""
-        named = [str(each.get("name")) for each in self._of_task.get("filter_list") or ()]
+        named = [str(record(each).get("name")) for each in items(self._of_task.get("filter_list"))]
         return named if len(named) == number else [str(n + 1) for n in range(number)]
 
     def lower(self, metric: str) -> bool:
         """Return whether less of a metric is better, as far as the results say."""
-        told = (self.results.get("higher_is_better") or {}).get(self.task) or {
-            each.get("metric"): each.get("higher_is_better")
-            for each in self._of_task.get("metric_list") or ()
-            if isinstance(each, Mapping)
-        }
-        return told.get(metric) is False
+        told = record(record(self.results.get("higher_is_better")).get(self.task))
+        listed = map(record, items(self._of_task.get("metric_list")))
+        return told.get(metric) is False or any(
+            each.get("metric") == metric and each.get("higher_is_better") is False
+            for each in listed
+            if not told
+        )
 
 
 def _recognise(path: Path) -> bool:
@@ -99,7 +100,7 @@ def _read(path: Path, name: str) -> Iterator[Scored]:
 def _read_array(path: Path, name: str) -> Iterator[Scored]:
     """Yield the same of an array, which is named by the model's arguments and the task."""
     results = _results(path, "*.json")
-    tasks = sorted(results.get("configs") or results.get("results") or (), key=len)
+    tasks = sorted({**record(results.get("results")), **record(results.get("configs"))}, key=len)
     task = next((task for task in tasks[::-1] if path.stem.endswith(f"_{task}")), None)
     if task is None:
         raise ScoreError(

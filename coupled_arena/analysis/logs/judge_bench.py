@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from coupled_arena.analysis.logs.scored import LogFormat, Scored
+from coupled_arena.analysis.logs.scored import LogFormat, Scored, items, record
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.tables import Row, first_object, read_rows
 
@@ -25,7 +25,7 @@ def _read(path: Path, name: str) -> Iterator[Scored]:
             raise ScoreError(
                 f"{row.where} has no {absent[0]}: a pair of JudgeBench has {', '.join(_FIELDS)}."
             )
-        judgments = [each or {} for each in row.values["judgments"] or ()]
+        judgments = [record(each) for each in items(row.values["judgments"])]
         yield Scored(
             row.where,
             _judge(row, judgments),
@@ -35,16 +35,16 @@ def _read(path: Path, name: str) -> Iterator[Scored]:
         )
 
 
-def _judge(row: Row, judgments: list[Any]) -> str:
-    models = [(each.get("judgment") or {}).get("judge_model") for each in judgments]
+def _judge(row: Row, judgments: list[dict[str, Any]]) -> str:
+    models = [record(each.get("judgment")).get("judge_model") for each in judgments]
     named = [str(row.values["judge_name"]), *[str(model) for model in models if model][:1]]
     return "/".join(named)
 
 
-def _correct(row: Row, judgments: list[Any]) -> float | None:
+def _correct(row: Row, judgments: list[dict[str, Any]]) -> float | None:
     """Return 1 where more of its verdicts are right than wrong; the second has the sides turned."""
-    label = row.values["label"]
-    decisions = [each.get("decision") for each in judgments]
+    label = str(row.values["label"])
+    decisions = [str(each.get("decision")) for each in judgments]
     decisions = [_TURNED.get(said, said) if n else said for n, said in enumerate(decisions)]
     if not judgments:
         return None

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from coupled_arena.analysis.logs.scored import LogFormat, Scored
+from coupled_arena.analysis.logs.scored import LogFormat, Scored, items, record
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.tables import first_object, read_rows
 
@@ -16,8 +16,7 @@ _SAID = ("sampling", "raw_sample", "error", *_SCORED)
 
 
 def _recognise(path: Path) -> bool:
-    spec = first_object(path).get("spec")
-    return isinstance(spec, Mapping) and "eval_name" in spec
+    return "eval_name" in record(first_object(path).get("spec"))
 
 
 def _read(path: Path, name: str) -> Iterator[Scored]:
@@ -26,8 +25,8 @@ def _read(path: Path, name: str) -> Iterator[Scored]:
     samples: dict[str, tuple[str, dict[str, Any]]] = {}
     for row in read_rows(path, ScoreError, name=name):
         values = row.values
-        if isinstance(values.get("spec"), Mapping):
-            spec = values["spec"]
+        if told := record(values.get("spec")):
+            spec = told
         elif values.get("type") in _SAID and values.get("sample_id") is not None:
             _, scores = samples.setdefault(str(values["sample_id"]), (row.where, {}))
             if values["type"] in _SCORED:
@@ -41,19 +40,16 @@ def _read(path: Path, name: str) -> Iterator[Scored]:
         yield Scored(
             where,
             model,
-            f"{spec['eval_name']}/{sample.rpartition('.')[2] if '.' in sample else sample}",
+            f"{spec.get('eval_name')}/{sample.rpartition('.')[2] if '.' in sample else sample}",
             metrics | scores,
             settings=json.dumps(settings, sort_keys=True, default=str),
         )
 
 
 def _model(spec: Mapping[str, Any], name: str) -> str:
-    given = spec.get("completion_fns") or spec.get("model_specs")
-    if isinstance(given, Mapping):
-        given = [given.get("completion_") or given.get("completion") or given]
-    first = given[0] if isinstance(given, list) and given else None
-    if isinstance(first, Mapping):
-        first = first.get("model") or first.get("name")
+    specs = record(spec.get("model_specs"))  # as before 2023
+    given = items(spec.get("completion_fns")) or [specs.get("completion_")]
+    first = record(given[0]).get("model", given[0])
     if not first:
         raise ScoreError(f"{name} names no model: its spec has no completion_fns.")
     return str(first)
@@ -62,9 +58,7 @@ def _model(spec: Mapping[str, Any], name: str) -> str:
 def _scores(data: Any) -> dict[str, Any]:
     """Return what is a number in the data of an event."""
     return {
-        key: value
-        for key, value in (data.items() if isinstance(data, Mapping) else ())
-        if isinstance(value, bool | int | float)
+        key: value for key, value in record(data).items() if isinstance(value, bool | int | float)
     }
 
 

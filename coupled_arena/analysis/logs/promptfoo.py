@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from coupled_arena.analysis.logs.scored import LogFormat, Scored, beginning
+from coupled_arena.analysis.logs.scored import LogFormat, Scored, beginning, items, record
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.files import whole
 
@@ -28,16 +28,16 @@ def _read(path: Path, name: str) -> Iterator[Scored]:
         read = json.loads(whole(path))
     except (OSError, ValueError, RecursionError) as error:
         raise ScoreError(f"{name} cannot be read: {error}.") from error
-    summary = read.get("results", read)
-    results = summary if isinstance(summary, list) else summary.get("results")
-    if not isinstance(results, list) or not results:
+    summary = record(read).get("results", read)
+    results = items(summary) or items(record(summary).get("results"))
+    if not results:
         raise ScoreError(f"{name} has no results.")
-    known = [row for row in results if isinstance(row, Mapping) and "score" in row]
+    known = [row for row in map(record, results) if "score" in row]
     prompts = {_prompt(row) for row in known}
     metrics = dict.fromkeys(metric for row in known for metric in _scores(row))
-    for number, row in enumerate(results, start=1):
+    for number, row in enumerate(map(record, results), start=1):
         where = f"{name}, result {number}"
-        if not isinstance(row, Mapping) or "score" not in row:
+        if "score" not in row:
             raise ScoreError(f"{where} has no score.")
         model = _provider(row)
         if not model:
@@ -68,11 +68,10 @@ def _prompt(row: Mapping[str, Any]) -> str:
 def _scores(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return the score, whether it passed, named scores, and which answer a judge chose as best."""
     failed = row.get("failureReason") == _ERROR
-    graded = row.get("gradingResult") or {}
     found = {"score": row["score"], "success": row.get("success")}
-    found |= row.get("namedScores") or {}
-    for part in graded.get("componentResults") or ():
-        if isinstance(part, Mapping) and (part.get("assertion") or {}).get("type") == "select-best":
+    found |= record(row.get("namedScores"))
+    for part in map(record, items(record(row.get("gradingResult")).get("componentResults"))):
+        if record(part.get("assertion")).get("type") == "select-best":
             found["select-best"] = part.get("pass")
     return dict.fromkeys(found) if failed else found
 

@@ -170,10 +170,10 @@ def _argilla_winner(shown: _Shown, value: Any) -> str | None:
     ranked = items(value)
     if not ranked:
         return shown.outcome(value)
-    ranks: dict[str | None, Any] = {}
+    ranks: dict[str | None, float | None] = {}
     for n, one in enumerate(ranked):
         placed = record(one)
-        ranks[shown.outcome(placed.get("value", one))] = placed.get("rank", n)
+        ranks[shown.outcome(placed.get("value", one))] = number(placed.get("rank", n))
     first, second = ranks.get("model_a"), ranks.get("model_b")
     if first is None or second is None:
         return None

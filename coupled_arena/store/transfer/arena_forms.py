@@ -54,7 +54,7 @@ def _open_webui_texts(row: Row) -> tuple[Any, dict[str, Any]]:
     messages = record(at(row, "snapshot.chat.chat.history.messages"))
     message = record(messages.get(text_of(at(row, "meta.message_id"))))
     asked = record(messages.get(text_of(message.get("parentId"))))
-    replies = [record(messages.get(child)) for child in items(asked.get("childrenIds"))]
+    replies = [record(messages.get(text_of(child))) for child in items(asked.get("childrenIds"))]
     return asked.get("content"), {
         text_of(reply["model"]): reply.get("content") for reply in replies if reply.get("model")
     }

@@ -85,6 +85,9 @@ class ColumnMap:
         return found
 
 
+_UNREADABLE = "update file_rows set reason = 'not valid JSON' where rowid = ?"
+
+
 def form_of(rows: Sequence[Mapping[Any, Any]]) -> VoteForm | None:
     """Return the form that some rows of a file tell, None where it is none of these."""
     given = [{str(name): value for name, value in row.items()} for row in rows]
@@ -146,7 +149,12 @@ def _rows(cursor: Cursor, most: int | None = None) -> Iterator[Numbered]:
         if not page:
             return
         last = page[-1][0]
-        yield from ((line, json.loads(row)) for _, line, row in page)
+        for place, line, row in page:
+            try:
+                yield line, json.loads(row)
+            except ValueError:  # DuckDB takes more for JSON; whoever only looks leaves it
+                if most is None:
+                    cursor.execute(_UNREADABLE, [place])
 
 
 def _replace(cursor: Cursor, rows: Iterator[tuple[int, Row | str]]) -> int:

@@ -22,6 +22,10 @@ from coupled_arena.store.transfer.vote_form import Numbered, Row, VoteForm, at, 
 
 FORMS = (*arena_forms.FORMS, *annotation_forms.FORMS, *data_set_forms.FORMS)
 """The first one that a file's rows tell is its form."""
+TOOLS = tuple(
+    dict.fromkeys(re.sub(r" \d$", "", form.title.partition(",")[0]) for form in FORMS[:-1])
+)
+"""Their names, but for preferences of no tool."""
 PARTS = 1024
 """Votes that one row of a file may hold, at most."""
 _HEAD, _PAGE = 200, 2000  # rows that tell a form; rows rewritten at a time

@@ -523,6 +523,19 @@ def test_their_texts_come_along(store, tmp_path, given, expected):
     assert texts(store) == expected
 
 
+def test_our_own_columns_come_before_those_of_others(store, tmp_path):
+    row = {"model_a": "red", "model_b": "blue", "winner": "model_a", "left": "blue", "right": "red"}
+    write_lines(tmp_path / "votes", [row | {"id": 1}])
+    assert not any("Read as" in note for note in import_files(store, [tmp_path / "votes"]).notes)
+    assert wins(store) == {"red": 1, "blue": 0}
+
+
+def test_a_log_may_begin_with_many_conversations_without_a_vote(store, tmp_path):
+    write_lines(tmp_path / "log", [FASTCHAT[0]] * 2500 + FASTCHAT[1:])
+    done = import_files(store, [tmp_path / "log"])
+    assert (done.rows, done.votes, done.unvoted) == (2504, 4, 2500)
+
+
 def test_no_address_of_the_network_is_stored(store, tmp_path):
     write_lines(tmp_path / "log", FASTCHAT)
     import_files(store, [tmp_path / "log"])

@@ -38,7 +38,7 @@ from coupled_arena.store.transfer.vote_formats import FORMATS
 if TYPE_CHECKING:
     import pandas as pd
 
-_HEAD = 200  # rows that tell a form
+_HEAD = 1000  # rows that tell a form
 _MODES = [mode.value for mode in Mode]
 
 

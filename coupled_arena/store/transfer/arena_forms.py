@@ -249,7 +249,7 @@ FORMS = (
     ),
     VoteForm(
         "FastChat, raw logs",
-        ("type", "tstamp", "states.model_name"),
+        ("type", "tstamp", "*.model_name"),
         {
             "question_id": "states",
             "model_a": "states",

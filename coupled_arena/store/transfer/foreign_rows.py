@@ -28,7 +28,7 @@ TOOLS = tuple(
 """Their names, but for preferences of no tool."""
 PARTS = 1024
 """Votes that one row of a file may hold, at most."""
-_HEAD, _PAGE = 200, 2000  # rows that tell a form; rows rewritten at a time
+_HEAD, _PAGE = 1000, 2000  # rows that tell a form; rows rewritten at a time
 NEEDED = ("model_a", "model_b", "winner")
 
 
@@ -93,9 +93,14 @@ _UNREADABLE = "update file_rows set reason = 'not valid JSON' where rowid = ?"
 
 
 def form_of(rows: Sequence[Mapping[Any, Any]]) -> VoteForm | None:
-    """Return the form that some rows of a file tell, None where it is none of these."""
+    """Return the form that some rows of a file tell, None where it is none of these.
+
+    Rows with our own columns are in no form but those that have these columns, too.
+    """
     given = [{str(name): value for name, value in row.items()} for row in rows]
-    return next((form for form in FORMS if form.tells(given)), None)
+    ours = any(row.keys() >= set(NEEDED) for row in given)
+    forms = (form for form in FORMS if not ours or NEEDED[0] in form.needed)
+    return next((form for form in forms if form.tells(given)), None)
 
 
 def rewrite(cursor: Cursor, path: Path, columns: ColumnMap) -> tuple[VoteForm | None, int]:

@@ -29,6 +29,8 @@ from coupled_arena.store.tables.described import (
     StoredColumn,
     StoredTable,
 )
+from coupled_arena.store.transfer.foreign_rows import FORMS
+from coupled_arena.store.transfer.vote_formats import FORMATS
 from coupled_arena.views.figures.registry import FIGURES
 from coupled_arena.views.tables import flat, stored
 from coupled_arena.views.tables.declared import TABLES, in_answer
@@ -90,6 +92,8 @@ def page() -> str:
         before + sections[0] + made + after, "Tables of votes from elsewhere"
     )
     page = before + _TABLE.sub(lambda _: vote_columns(), votes, count=1) + between
+    before, forms, after = _chapter(page, "Votes of other tools")
+    page = before + _TABLE.sub(lambda _: other_forms(), forms, count=1) + after
     before, answers, after = _chapter(page, "JSON of the commands")
     for command in TABLES:
         answers = re.sub(
@@ -160,6 +164,20 @@ def vote_columns() -> str:
         for each in VOTE_COLUMNS
     )
     return "\n".join(("| columns | meaning | `ca.rank` |", "|---|---|---|", *rows)) + "\n"
+
+
+def other_forms() -> str:
+    """Return the table of the forms of other tools: what tells each, and what is taken from it."""
+    rows = [(form.title, form.needed, form.columns) for form in FORMS]
+    rows += [(form.title, form.columns, {}) for form in FORMATS[:-1]]
+    told = (
+        f"| {title} | {', '.join(f'`{name}`' for name in needed)} | "
+        + "; ".join(f"{ours}: `{theirs}`" for ours, theirs in columns.items())
+        + " |"
+        for title, needed, columns in rows
+    )
+    head = "| form | columns that tell it | what becomes of its columns |", "|---|---|---|"
+    return "\n".join((*head, *told)) + "\n"
 
 
 def stored_columns(table: StoredTable) -> str:

@@ -85,6 +85,10 @@ class Level:
     """An error level: between 0 and 1, and in doubt from one half on."""
 
 
+class Pairs:
+    """Texts ``NAME=VALUE``, or a mapping; a command takes one a time, as often as it is given."""
+
+
 class Tracked:
     """No option: a callable that shows how far a computation is."""
 
@@ -116,6 +120,8 @@ class Option:
         Whether it is an error level.
     field : Field or None
         None where the page does not offer it.
+    pairs : bool
+        Whether it takes `Pairs`.
     """
 
     name: str
@@ -130,6 +136,7 @@ class Option:
     opposite: str
     level: bool
     field: Field | None
+    pairs: bool = False
 
     @property
     def choices(self) -> tuple[str, ...]:
@@ -151,6 +158,8 @@ class Option:
         """
         if value is None and self.optional:
             return None
+        if self.pairs and isinstance(value, Mapping):
+            return tuple(f"{name}={each}" for name, each in value.items())
         if not self.many:
             return self._one(value)
         if isinstance(value, str):
@@ -301,6 +310,7 @@ def _option(parameter: inspect.Parameter, annotated: Any, metadata: Sequence[Any
         opposite=found[Opposite].name if Opposite in found else "",
         level=Level in found,
         field=found.get(Field),
+        pairs=Pairs in found,
     )
 
 
@@ -319,6 +329,7 @@ def _entry(option: Option) -> str:
     kind = f"{{{choices}}}" if choices else option.kind.__name__
     if option.many:
         kind = f"{f'{kind} or ' if option.alone else ''}sequence of {kind}"
+        kind += ", or mapping of str to str" if option.pairs else ""
     optional = ", optional" if option.optional else f", default {option.default!r}"
     optional = "" if option.default is REQUIRED else optional
     return f"{option.name} : {kind}{optional}\n    {option.plain_text}"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 from annotated_doc import Doc
 from annotated_types import Ge
 
-from coupled_arena.api.declared import Field, Level, Tracked
+from coupled_arena.api.declared import Field, Level, Pairs, Tracked
 from coupled_arena.core import choices
 from coupled_arena.core.language import N_
 from coupled_arena.core.process import Track
@@ -43,6 +43,14 @@ TieScore = Annotated[
     Doc(
         "A tie is half a win for both, or a win for neither. By default `half`, and `loss` "
         "with the published covariance."
+    ),
+]
+Map = Annotated[
+    Sequence[str] | Mapping[str, str] | None,
+    Pairs(),
+    Doc(
+        "Of files of votes: a column of ours and the one that it is in the file, as in "
+        "winner=label. Or a word for the winner and its meaning, as in 1=model_a."
     ),
 ]
 JudgeScore = Annotated[

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from coupled_arena.analysis.style.result import StyleEstimates
     from coupled_arena.store.database import Store
     from coupled_arena.store.queries.comparisons import Selection
+    from coupled_arena.store.transfer.foreign_rows import ColumnMap
     from coupled_arena.views.tables.table import Table
 
 Source = Annotated[
@@ -93,6 +94,7 @@ def leaderboard(
     control: options.Control = "none",
     bradley_terry: options.BradleyTerry = False,
     metric: options.Metric = None,
+    map: options.Map = None,
 ) -> Result[Leaderboard]:
     """Rank the models by stored votes, a judge's verdicts, both together, or by scores.
 
@@ -118,7 +120,8 @@ def leaderboard(
         of_store = {"judge": judge, "mode": mode, "models": models, "category": category}
         of_store |= {"language": language, "voter": voter}
         of_store |= {"judge_score": judge_score, "flips": flips, "control": control}
-        return _of_table(leaderboard, store, metric, settings, of_store)
+        return _of_table(leaderboard, store, metric, settings, of_store, map)
+    refuse(leaderboard, {"map": map}, "with a store", "files of votes")
     if metric is not None:
         raise ArenaError("`metric` is about scores: leave it out with a store.")
     store = check_store(store)
@@ -146,6 +149,7 @@ def rank(
     covariance: options.Covariance = "corrected",
     weighting: options.Weighting = "stratified",
     bradley_terry: options.BradleyTerry = False,
+    map: options.Map = None,
 ) -> Result[Leaderboard]:
     """Rank models by a table of votes or of scores; no database is needed.
 
@@ -184,7 +188,7 @@ def rank(
         A setting is out of range.
     """
     settings = BoardSettings.of(locals())
-    return _of_table(rank, votes, metric, settings, {})
+    return _of_table(rank, votes, metric, settings, {}, map)
 
 
 def _of_table(
@@ -193,9 +197,12 @@ def _of_table(
     metric: str | None,
     settings: BoardSettings,
     of_store: Mapping[str, Any],
+    columns: Sequence[str] | Mapping[str, str] | None,
 ) -> Result[Leaderboard]:
     """Rank by a table or by files; their columns tell votes from scores."""
-    read = _read(given, (metric,) if metric else None)
+    from coupled_arena.store.transfer.foreign_rows import ColumnMap
+
+    read = _read(given, (metric,) if metric else None, ColumnMap.of(columns))
     if isinstance(read, tuple):
         refuse(function, of_store, "with votes")
         found, notes = _by_votes(*read, metric, settings)
@@ -231,28 +238,48 @@ def _by_votes(
                 f"'{settings.source}' needs verdicts: a column {VERDICT} beside winner."
             )
         judge = named[0] if len(named) == 1 else None
+        if named and settings.source is None and not _any_vote(store):
+            if judge is None:
+                raise ArenaError(
+                    f"These are verdicts of {', '.join(named)}, and no votes: keep those of one "
+                    "judge, or import them and choose it with `judge`."
+                )
+            settings = replace(settings, source=BoardSource.JUDGE)
         return replace(settings, read="votes").board(store, selection_of(store, judge=judge)), notes
 
 
+def _any_vote(store: Store) -> bool:
+    with store.cursor() as cursor:
+        query = "select 1 from comparisons where human is not null limit 1"
+        return bool(cursor.execute(query).fetchall())
+
+
 def _read(
-    given: pd.DataFrame | Files, metrics: Sequence[str] | None
+    given: pd.DataFrame | Files, metrics: Sequence[str] | None, columns: ColumnMap
 ) -> RiskScores | tuple[Store, tuple[str, ...]]:
     """Return scores, or votes as an in-memory store with what is to be said of them."""
-    from coupled_arena.analysis.leaderboard.given_tables import store_of_votes
+    from coupled_arena.analysis.leaderboard.given_tables import (
+        in_other_form,
+        store_of_other_votes,
+        store_of_votes,
+    )
     from coupled_arena.analysis.risk.scores import risk_scores_from_frame
 
     if are_files(given):
-        return _read_files(given, metrics)
+        return _read_files(given, metrics, columns)
     frame = check_frame(given, "votes")
+    if in_other_form(frame, columns):
+        return store_of_other_votes(frame, columns)
     scored = {"model", "prompt"} <= set(frame.columns) and "model_a" not in frame.columns
     return risk_scores_from_frame(frame, metrics) if scored else store_of_votes(frame)
 
 
 def _read_files(
-    given: Files, metrics: Sequence[str] | None
+    given: Files, metrics: Sequence[str] | None, columns: ColumnMap
 ) -> RiskScores | tuple[Store, tuple[str, ...]]:
     from coupled_arena.analysis.leaderboard.given_tables import (
         NEEDED,
+        in_other_form,
         store_of_files,
         store_of_votes,
     )
@@ -264,6 +291,8 @@ def _read_files(
         return scores_in(given, metrics)
     paths = paths_of(given)
     frame = read_frame(paths, ScoreError)
+    if in_other_form(frame, columns):
+        return store_of_files([paths] if isinstance(paths, Path) else paths, columns)
     if set(NEEDED) <= set(frame.columns):
         if is_flat(frame.columns):  # its other rows say which pairs are no comparisons
             frame = frame.loc[frame["counted"].astype(str).str.lower() == "true"]

@@ -40,6 +40,14 @@ def import_(
     no_toxic: Annotated[
         bool, typer.Option("--no-toxic", help="Leave out conversations flagged as toxic.")
     ] = False,
+    map: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="OURS=THEIRS",
+            help="A column of ours and the one that it is in the file: `winner=label`. Or a word "
+            "for the winner and its meaning: `1=model_a`. May be given several times.",
+        ),
+    ] = None,
     config: Config = None,
     db: Db = None,
     as_json: Json = False,
@@ -55,6 +63,7 @@ def import_(
     settings = load_settings(config, db=db)
     from coupled_arena.cli.shared import Bar
     from coupled_arena.store.transfer.export_tables import files_of
+    from coupled_arena.store.transfer.foreign_rows import ColumnMap
     from coupled_arena.store.transfer.importing import import_files
     from coupled_arena.store.transfer.snapshots import open_for_writing
 
@@ -77,6 +86,7 @@ def import_(
                 dataset=dataset,
                 single_turn=single_turn,
                 no_toxic=no_toxic,
+                columns=ColumnMap.of(map),
                 progress=progress,
             )
     show(asdict(done), as_json, lambda: _import_text(done))

@@ -217,6 +217,8 @@ def _dashed(name: str) -> str:
 def read(option: Option, value: Any) -> Any:
     """Return what a command was given as the function takes it."""
     texts = option.kind is str
+    if option.pairs:
+        return tuple(value or ()) or None
     if not option.many or value is None or (option.alone and texts):
         return value
     if texts:
@@ -236,6 +238,8 @@ def flag(option: Option, taken: Sequence[Option]) -> inspect.Parameter:
     if kind is bool:
         no = f"/{_dashed(option.opposite)}" if option.opposite else ""
         made = typer.Option(f"{_dashed(option.name)}{no}", help=text)
+    elif option.pairs:
+        made, kind = typer.Option(help=text, metavar="OURS=THEIRS"), list[str]
     elif option.many:
         made, kind = typer.Option(help=text, metavar=_LISTS[kind]), str
         default = ",".join(map(str, default)) if default else None

@@ -304,7 +304,7 @@ def test_import_says_what_it_took_and_what_not(call, tmp_path):
     assert json.loads(out) == {
         **{"rows": 4, "battles": 3, "votes": 3, "verdicts": 0, "filtered": 0},
         **{"scores": 0, "grades": 0, "rationales": 0, "exclusions": 0, "repeats": 0, "gates": 0},
-        **{"completed": 0, "unread_texts": 0},
+        **{"completed": 0, "unread_texts": 0, "unvoted": 0},
         "rejected": [{"file": str(human), "line": 3, "reason": "unknown winner '?'"}],
         "repeated": 0,
         "notes": [
@@ -325,8 +325,8 @@ def test_import_says_what_it_took_and_what_not(call, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["{odd}"], 1, "none of the known formats. Expected columns: "),
-        (["{good}", "{odd}"], 1, "none of the known formats. Expected columns: "),
+        (["{odd}"], 1, "is in no form that is known. Its columns: "),
+        (["{good}", "{odd}"], 1, "is in no form that is known. Its columns: "),
         (["/none"], 1, "/none cannot be read: No such file"),
         (["{good}", "--db", "/none/arena.duckdb"], 1, "its folder does not exist"),
         ([], 2, "FILE"),
@@ -439,3 +439,20 @@ def test_help_names_every_command(call):
     assert code == 0
     for command in ("serve", "models", "generate", "replay", "import", "export"):
         assert command in out
+
+
+def test_columns_of_votes_are_named_on_the_command_line(call, tmp_path):
+    votes, db = tmp_path / "votes.csv", tmp_path / "arena.duckdb"
+    votes.write_text("q,one,two,label\nq1,red,blue,one\nq2,red,blue,2\nq3,blue,red,0\n")
+    columns = ["winner=label", "model_a=one", "model_b=two", "question_id=q"]
+    said = [text for each in [*columns, "2=model_b", "0=tie"] for text in ("--map", each)]
+    code, out, _ = call("import", votes, *said, "--db", db)
+    assert (code, out) == (
+        0,
+        "3 rows: 3 new battles, 3 new votes, 0 new verdicts; 0 filtered, 0 rejected.\n",
+    )
+    code, out, _ = call("leaderboard", "--scores", votes, *said, "--json")
+    rates = {row["model"]: row["win_rate"] for row in json.loads(out)["models"]}
+    assert (code, rates) == (0, {"red": 0.5, "blue": 0.5})
+    code, _, err = call("leaderboard", "--db", db, "--map", "winner=label")
+    assert (code, "--map is for files of votes: leave it out with a store" in err) == (1, True)

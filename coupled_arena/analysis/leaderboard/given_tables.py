@@ -6,16 +6,18 @@ become comparisons: the model with the higher score on a prompt wins it.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from contextlib import ExitStack
 from itertools import combinations
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from coupled_arena.analysis.risk.scores import RiskScores
-from coupled_arena.core.errors import ScoreError, VoteError
+from coupled_arena.core.errors import ScoreError, StoreError, VoteError
 from coupled_arena.core.records import Mode, Outcome
 from coupled_arena.core.vote_columns import (
     IDENTICAL_NAMES,
@@ -29,12 +31,14 @@ from coupled_arena.core.vote_columns import (
 from coupled_arena.store.database import Store
 from coupled_arena.store.transfer import importing
 from coupled_arena.store.transfer.comparison_rows import store_of_rows
+from coupled_arena.store.transfer.foreign_rows import NEEDED, ColumnMap, form_of
 from coupled_arena.store.transfer.importing import import_files
+from coupled_arena.store.transfer.vote_formats import FORMATS
 
 if TYPE_CHECKING:
     import pandas as pd
 
-NEEDED = ("model_a", "model_b", "winner")
+_HEAD = 1000  # rows that tell a form
 _MODES = [mode.value for mode in Mode]
 
 
@@ -63,8 +67,44 @@ def store_of_votes(votes: pd.DataFrame) -> tuple[Store, tuple[str, ...]]:
     )
 
 
-def store_of_files(paths: Sequence[Path]) -> tuple[Store, tuple[str, ...]]:
+def in_other_form(votes: pd.DataFrame, columns: ColumnMap) -> bool:
+    """Return whether a table is in the form of another tool, or somebody has named its columns."""
+    names = set(votes.columns)
+    published = not names.issuperset(NEEDED) and any(
+        names.issuperset(format.columns) for format in FORMATS
+    )
+    if not votes.columns.is_unique:
+        return False  # whoever reads it will name them
+    return (
+        bool(columns) or published or form_of(json.loads(_json_of(votes.head(_HEAD)))) is not None
+    )
+
+
+def _json_of(votes: pd.DataFrame) -> str:
+    asked = {"orient": "records", "date_format": "iso", "default_handler": str}
+    return votes.to_json(None, force_ascii=False, **asked) or "[]"
+
+
+def store_of_other_votes(votes: pd.DataFrame, columns: ColumnMap) -> tuple[Store, tuple[str, ...]]:
+    """Return an in-memory store of a table as `store_of_files` does of files."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "votes.json"
+        path.write_text(_json_of(votes), encoding="utf-8")
+        try:
+            return store_of_files([path], columns)
+        except (StoreError, VoteError) as error:
+            raise VoteError(str(error).replace(str(path), "The table")) from error
+
+
+def store_of_files(
+    paths: Sequence[Path], columns: ColumnMap | None = None
+) -> tuple[Store, tuple[str, ...]]:
     """Return an in-memory store of the votes in files of any format that an import knows.
+
+    Parameters
+    ----------
+    columns : ColumnMap, optional
+        As `import_files` takes it.
 
     Returns
     -------
@@ -81,7 +121,7 @@ def store_of_files(paths: Sequence[Path]) -> tuple[Store, tuple[str, ...]]:
     """
     with ExitStack() as opened:
         store = opened.enter_context(Store.in_memory())
-        done = import_files(store, paths)
+        done = import_files(store, paths, columns=columns)
         if done.rejected:
             first, more = done.rejected[0], len(done.rejected) - 1
             raise VoteError(f"{first.file}, line {first.line}: {first.reason}{_more(more)}.")
@@ -97,7 +137,7 @@ def _checked(votes: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series]:
         there = ", ".join(map(repr, votes.columns)) or "none"
         raise VoteError(
             f"The votes have no column {' or '.join(missing)}; needed are {', '.join(NEEDED)}. "
-            f"Columns here: {there}."
+            f"Columns here: {there}. `map` names columns: {{'winner': 'label'}}."
         )
     if votes.empty:
         raise VoteError("The table has no rows, so that there is nothing to rank.")

@@ -1,14 +1,22 @@
-"""Sample logs of lm-evaluation-harness (``lm_eval --log_samples``): a file a task and run."""
+"""Sample logs of lm-evaluation-harness, from 0.3 to today: a file a task and run.
+
+Since 0.4.3 they are JSON lines named by task and time. Versions 0.4.0 to 0.4.2 write an indented
+array named by the model's arguments and the task. Version 0.3 writes its prompts and scores
+(``--write_out``) as texts.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from coupled_arena.analysis.logs.scored import LogFormat, Scored
+from coupled_arena.analysis.logs.scored import LogFormat, Scored, beginning, items, record
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.files import whole
 from coupled_arena.core.tables import Row, first_object, read_rows
@@ -16,11 +24,65 @@ from coupled_arena.core.tables import Row, first_object, read_rows
 _FIELDS = ("doc_id", "doc", "target", "arguments", "resps", "filtered_resps")
 _OTHERS = ("filter", "metrics", "doc_hash", "prompt_hash", "target_hash")
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(\.\d+)?)\.jsonl")
+_WRITTEN = "_write_out_info.json"
 _RUN = ("model", "model_args", "gen_kwargs")
+_MODEL = re.compile(r"(?:^|,)(?:pretrained|model|path|engine)=([^,]+)")
+
+
+@dataclass(frozen=True)
+class _Run:
+    """What a file's name and the results beside it tell of its run."""
+
+    task: str
+    results: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def config(self) -> Mapping[str, Any]:
+        """How the model was run."""
+        return record(self.results.get("config"))
+
+    @property
+    def _of_task(self) -> Mapping[str, Any]:
+        return record(record(self.results.get("configs")).get(self.task))
+
+    def model(self, path: Path) -> str:
+        """Return the model: by its results, by its arguments, else by the folder."""
+        if name := self.results.get("model_name"):
+            return str(name)
+        given = self.config.get("model_args") or ""
+        if isinstance(given, Mapping):
+            given = ",".join(f"{name}={value}" for name, value in given.items())
+        named = _MODEL.search(str(given))
+        return named[1] if named else path.resolve().parent.name
+
+    def filters(self, number: int) -> list[str]:
+        """Return what the filters of a task are called, of which rows do not tell."""
+        named = [str(record(each).get("name")) for each in items(self._of_task.get("filter_list"))]
+        return named if len(named) == number else [str(n + 1) for n in range(number)]
+
+    def lower(self, metric: str) -> bool:
+        """Return whether less of a metric is better, as far as the results say."""
+        told = record(record(self.results.get("higher_is_better")).get(self.task))
+        listed = map(record, items(self._of_task.get("metric_list")))
+        return told.get(metric) is False or any(
+            each.get("metric") == metric and each.get("higher_is_better") is False
+            for each in listed
+            if not told
+        )
 
 
 def _recognise(path: Path) -> bool:
     return set(_FIELDS) <= set(first_object(path))
+
+
+def _recognise_array(path: Path) -> bool:
+    head = beginning(path)
+    return head.startswith('[{"doc_id":') and '"doc":' in head
+
+
+def _recognise_written(path: Path) -> bool:
+    head = beginning(path)
+    return bool(re.match(r'(\[|\{"\d+":)\{"doc_id":\d+,"(prompt_0|logit_0)":', head))
 
 
 def _read(path: Path, name: str) -> Iterator[Scored]:
@@ -31,36 +93,107 @@ def _read(path: Path, name: str) -> Iterator[Scored]:
             f"{name} should be called samples_TASK_TIME.jsonl, as lm-evaluation-harness calls it: "
             "nothing in it tells the task."
         )
-    task = named["task"]
-    results = _results(path, named["time"])
+    results = _results(path, f"*_{named['time']}.json")
+    yield from _answers(path, name, _Run(named["task"], results))
+
+
+def _read_array(path: Path, name: str) -> Iterator[Scored]:
+    """Yield the same of an array, which is named by the model's arguments and the task."""
+    results = _results(path, "*.json")
+    tasks = sorted({**record(results.get("results")), **record(results.get("configs"))}, key=len)
+    task = next((task for task in tasks[::-1] if path.stem.endswith(f"_{task}")), None)
+    if task is None:
+        raise ScoreError(
+            f"{name} should have the results.json of its run beside it: nothing else tells the "
+            "task."
+        )
+    yield from _answers(path, name, _Run(task, results))
+
+
+def _read_written(path: Path, name: str) -> Iterator[Scored]:
+    """Yield an answer a document of 0.3, whose scores are texts; the folder names the model."""
+    try:
+        documents = json.loads(whole(path))
+    except (OSError, ValueError, RecursionError) as error:
+        raise ScoreError(f"{name} cannot be read: {error}.") from error
+    rows = documents.values() if isinstance(documents, dict) else documents
+    task = path.name.removesuffix(_WRITTEN).removesuffix(".json")
+    for number, row in enumerate(rows, start=1):
+        where = f"{name}, row {number}"
+        if not isinstance(row, Mapping) or "doc_id" not in row:
+            raise ScoreError(f"{where} has no doc_id.")
+        scores = {
+            key: value
+            for key, value in row.items()
+            if not re.fullmatch(r"doc_id|prompt_\d+|logit_\d+|truth|pred|gold", key)
+        }
+        yield Scored(
+            where,
+            path.resolve().parent.name,
+            f"{task}/{row['doc_id']}",
+            {key: _as_number(value) for key, value in scores.items()},
+            request=_hash(row.get("prompt_0")),
+        )
+
+
+def _as_number(text: Any) -> Any:
+    try:
+        return float(text)
+    except (TypeError, ValueError):
+        return text
+
+
+def _answers(path: Path, name: str, run: _Run) -> Iterator[Scored]:
     rows = [_whole(row) for row in read_rows(path, ScoreError, name=name)]
-    filters = tuple(dict.fromkeys(row.values.get("filter") for row in rows))
-    documents: dict[int, list[Row]] = {}
-    for row in rows:
-        documents.setdefault(row.values["doc_id"], []).append(row)
-    config = results.get("config", {})
-    better = results.get("higher_is_better", {}).get(task, {})
+    called = _filters(rows, run)
+    several = len(set(called)) > 1
+    documents: dict[int, list[tuple[Row, str]]] = {}
+    for row, filtered in zip(rows, called, strict=True):
+        documents.setdefault(row.values["doc_id"], []).append((row, filtered))
+    model = run.model(path)
+    settings = {key: run.config.get(key) for key in _RUN} if run.config else None
     for number, answers in documents.items():
         scores: dict[str, Any] = {}
         lower: set[str] = set()
-        for row in answers:
+        for row, filtered in answers:
             for metric, value in _metrics(row.values).items():
-                called = f"{metric}:{row.values['filter']}" if len(filters) > 1 else metric
-                if called in scores:
-                    raise ScoreError(f"{row.where} has {called} of doc_id {number} once more.")
-                scores[called] = value
-                lower |= {called} if better.get(metric) is False else set()
-        first = answers[0].values
+                known = f"{metric}:{filtered}" if several else metric
+                if known in scores:
+                    raise ScoreError(f"{row.where} has {known} of doc_id {number} once more.")
+                scores[known] = value
+                lower |= {known} if run.lower(metric) else set()
+        row = answers[0][0]
         yield Scored(
-            answers[0].where,
-            str(results.get("model_name") or path.resolve().parent.name),
-            f"{task}/{number}",
+            row.where,
+            model,
+            f"{run.task}/{number}",
             scores,
-            first.get("doc_hash", ""),
-            first.get("prompt_hash", ""),
-            json.dumps({key: config.get(key) for key in _RUN}, sort_keys=True) if config else "",
+            row.values.get("doc_hash") or _hash(row.values["doc"]),
+            row.values.get("prompt_hash") or _hash(row.values["arguments"]),
+            json.dumps(settings, sort_keys=True) if settings else "",
             frozenset(lower),
         )
+
+
+def _filters(rows: Sequence[Row], run: _Run) -> list[str]:
+    """Return the filter of each row; before 2025 rows do not name it, but stand filter by filter.
+
+    A document that is there more often than others is a fault, not one more filter.
+    """
+    if any("filter" in row.values for row in rows):
+        return [str(row.values.get("filter")) for row in rows]
+    seen: Counter[int] = Counter()
+    places = []
+    for row in rows:
+        places.append(seen[row.values["doc_id"]])
+        seen[row.values["doc_id"]] += 1
+    names = run.filters(min(seen.values(), default=1))
+    return [names[min(place, len(names) - 1)] for place in places]
+
+
+def _hash(value: Any) -> str:
+    said = json.dumps(value, sort_keys=True, default=str)
+    return hashlib.md5(said.encode(), usedforsecurity=False).hexdigest()
 
 
 def _whole(row: Row) -> Row:
@@ -83,18 +216,35 @@ def _metrics(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: values.get(name) for name in names}
 
 
-def _results(path: Path, time: str) -> dict[str, Any]:
+def _results(path: Path, pattern: str) -> dict[str, Any]:
     """Return what the same run has written of itself, nothing where that is not there."""
-    for beside in sorted(path.parent.glob(f"*_{time}.json")):
+    for beside in sorted(path.parent.glob(pattern)):
         try:
             results = json.loads(whole(beside))
         except (OSError, ValueError, RecursionError) as error:
             raise ScoreError(f"{beside} cannot be read: {error}.") from error
-        if isinstance(results, dict) and "model_name" in results:
+        if isinstance(results, dict) and ("model_name" in results or "configs" in results):
             return results
     return {}
 
 
-FORMAT = LogFormat(
-    "lm-evaluation-harness", "samples_TASK_TIME.jsonl of lm-evaluation-harness", _recognise, _read
+FORMATS = (
+    LogFormat(
+        "lm-evaluation-harness",
+        "samples_TASK_TIME.jsonl of lm-evaluation-harness",
+        _recognise,
+        _read,
+    ),
+    LogFormat(
+        "lm-evaluation-harness 0.4.0",
+        "ARGUMENTS_TASK.jsonl of lm-evaluation-harness 0.4.0 to 0.4.2, beside its results.json",
+        _recognise_array,
+        _read_array,
+    ),
+    LogFormat(
+        "lm-evaluation-harness 0.3",
+        "TASK_write_out_info.json of lm-evaluation-harness 0.3",
+        _recognise_written,
+        _read_written,
+    ),
 )

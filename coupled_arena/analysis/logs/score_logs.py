@@ -5,18 +5,35 @@ The content of a file tells its tool. A file a tool knows how to read it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
-from coupled_arena.analysis.logs import harness, helm, inspect_log, mt_bench
+from coupled_arena.analysis.logs import (
+    harness,
+    helm,
+    inspect_log,
+    judge_bench,
+    mt_bench,
+    openai_evals,
+    promptfoo,
+)
 from coupled_arena.analysis.logs.scored import LogFormat, Scored
 from coupled_arena.analysis.risk.scores import RiskScores, scores_from_cells
 from coupled_arena.analysis.score_columns import is_missing, score_of
 from coupled_arena.core.errors import ScoreError
 
-FORMATS = (harness.FORMAT, mt_bench.FORMAT, inspect_log.FORMAT, helm.FORMAT)
+FORMATS = (
+    *harness.FORMATS,
+    mt_bench.FORMAT,
+    inspect_log.FORMAT,
+    helm.FORMAT,
+    openai_evals.FORMAT,
+    promptfoo.FORMAT,
+    judge_bench.FORMAT,
+)
 _ENDINGS = (".jsonl", ".json", ".eval")
 _Cells = dict[tuple[str, str], dict[str, list[float]]]
 _Known = dict[tuple[str, ...], tuple[str, str]]
@@ -37,7 +54,8 @@ def read_logs(
     """Read the scores in logs of other tools.
 
     Several runs of one model are repetitions, if it was run in the same way on the same prompts. A
-    prompt on which a score is missing is left out for all models, and noted.
+    prompt on which a score is missing is left out for all models, and noted. So is one that some
+    models do not have, or not as often as the others, unless they share no prompt at all.
 
     Parameters
     ----------
@@ -85,11 +103,34 @@ def read_logs(
     whole = {reply: scores for reply, scores in cells.items() if reply[1] not in empty}
     if gone := sorted({model for model, _ in cells} - {model for model, _ in whole}):
         raise ScoreError(f"{gone[0]} has no prompt on which it has every score: leave it out.")
-    found = scores_from_cells(whole, chosen, lower)
-    if not empty:
-        return found
-    note = f"Left out, for a score is missing: {len(empty):,} prompt{'s' * (len(empty) != 1)}."
-    return replace(found.noted(note), left_out=len(empty))
+    shared, alone = _shared(whole)
+    found = scores_from_cells(shared, chosen, lower)
+    found = found.noted(
+        *_left_out(len(empty), "a score is missing"), *_left_out(alone, "some models lack them")
+    )
+    return replace(found, left_out=len(empty) + alone)
+
+
+def _left_out(prompts: int, why: str) -> tuple[str, ...]:
+    """Return the note on prompts that are left out."""
+    return (f"Left out, for {why}: {prompts:,} prompt{'s' * (prompts != 1)}.",) if prompts else ()
+
+
+def _shared(cells: _Cells) -> tuple[_Cells, int]:
+    """Return the replies on prompts that all models have equally often, and how many others."""
+    models = {model for model, _ in cells}
+    times: dict[str, list[int]] = {}
+    for (_, prompt), scores in cells.items():
+        times.setdefault(prompt, []).append(max(map(len, scores.values()), default=0))
+    usual = Counter(chain.from_iterable(times.values())).most_common(1)
+    wanted = [usual[0][0]] * len(models) if usual else []
+    common = {prompt for prompt, found in times.items() if found == wanted}
+    # Of models without a prompt in common, or with one alone, whoever compares them says more.
+    if len(common) < 2:
+        return cells, 0
+    return {key: scores for key, scores in cells.items() if key[1] in common}, len(
+        times.keys() - common
+    )
 
 
 def _first_metric(answer: Scored) -> tuple[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,16 @@ class Scored:
     settings: str = ""
     lower_is_better: frozenset[str] = frozenset()
     ordered: bool = True
+
+
+def record(value: Any) -> dict[str, Any]:
+    """Return an object of JSON; an empty one where a log has something else there."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def items(value: Any) -> list[Any]:
+    """Return a list of JSON; an empty one where a log has something else there."""
+    return cast("list[Any]", value) if isinstance(value, list) else []
 
 
 _HEAD = 1 << 12

@@ -74,6 +74,7 @@ select
     line,
     row,
     breaks,
+    0 as part,
     case
         when not json_valid(row) then 'not valid JSON'
         when json_type(row) <> 'OBJECT' then 'not a JSON object'
@@ -117,7 +118,7 @@ _NUMBER = (
     ) as moved
     where file_rows.rowid = moved.id
     """,
-    "insert into file_rows select line, null, breaks, reason from gaps",
+    "insert into file_rows (line, breaks, part, reason) select line, breaks, 0, reason from gaps",
 )
 _COUNT_BREAKS = """
 update file_rows set line = file_rows.line + before
@@ -143,8 +144,8 @@ def load(
         then a text, if an empty one, and may hold anything.
 
     Its columns: ``line`` counts from 1 (elements of a JSON array or rows of Parquet, which have
-    no lines); ``row`` is a JSON object, or ``reason`` says why it is none. Blank lines are left
-    out.
+    no lines); ``part`` counts from 0 what is made of one of them; ``row`` is a JSON object, or
+    ``reason`` says why it is none. Blank lines are left out.
 
     Raises
     ------

@@ -6,8 +6,8 @@ All of it is set operations of DuckDB, in one transaction. Notes say how rows we
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from coupled_arena.core.errors import StoreError
@@ -18,6 +18,7 @@ from coupled_arena.store.tables import derived_rows
 from coupled_arena.store.transfer import (
     export_tables,
     flat,
+    foreign_rows,
     merge_export,
     merge_staged,
     staged_rows,
@@ -30,6 +31,7 @@ from coupled_arena.store.transfer.file_rows import (
     prepare_faults,
     rejected_lines,
 )
+from coupled_arena.store.transfer.foreign_rows import ColumnMap
 from coupled_arena.store.transfer.staged_rows import ImportOptions
 from coupled_arena.store.transfer.vote_formats import UNKNOWN_WORD
 
@@ -56,6 +58,8 @@ class Imported:
         Rows that repeat another row: same voter, same texts, same choice.
     notes : tuple of str
         Sentences on what was left out or not understood.
+    unvoted : int
+        Rows that hold no vote, left out: logs of conversations, or comparisons nobody decided.
     """
 
     rows: int
@@ -74,12 +78,13 @@ class Imported:
     notes: tuple[str, ...] = ()
     repeats: int = 0
     gates: int = 0
+    unvoted: int = 0
 
     @property
     def all_rejected(self) -> bool:
         """Whether there were rows, and all of them were rejected."""
         lines = {(row.file, row.line) for row in self.rejected}
-        return bool(lines) and len(lines) >= self.rows - self.filtered
+        return bool(lines) and len(lines) >= self.rows - self.filtered - self.unvoted
 
 
 def _silent(step: str) -> None: ...
@@ -93,6 +98,7 @@ def import_files(
     dataset: str = "import",
     single_turn: bool = False,
     no_toxic: bool = False,
+    columns: ColumnMap | None = None,
     progress: Callable[[str], None] = _silent,
 ) -> Imported:
     """Write the comparisons in some files, all of them or, on an error, nothing.
@@ -105,14 +111,17 @@ def import_files(
     Parameters
     ----------
     paths : sequence of Path
-        JSON lines, a JSON array, CSV or Parquet, in one of `vote_formats.FORMATS`.
+        JSON lines, a JSON array, CSV or Parquet, in one of `vote_formats.FORMATS` or of
+        `foreign_rows.FORMS`.
     judge : str, optional
         The outcomes are verdicts of this judge; without it they are votes, of whoever a row
-        names or else of the dataset.
+        names or else of the dataset. AlpacaEval's annotators are judges.
     dataset : str
         Keys of different datasets never meet.
     single_turn, no_toxic : bool
         Leave out conversations of several turns, or flagged as toxic.
+    columns : ColumnMap, optional
+        Which columns of the files are which of ours, where nothing else tells.
     progress : callable
         Called with the name of each of the ``len(paths) + 1`` steps when it begins.
 
@@ -124,7 +133,7 @@ def import_files(
     """
     if judge is not None and not judge.strip():
         raise StoreError("The judge has no name: give one, or leave --judge out for votes.")
-    wanted = ImportOptions(judge, dataset, single_turn, no_toxic)
+    wanted = ImportOptions(judge, dataset, single_turn, no_toxic, columns or ColumnMap())
     return store.write(lambda cursor: import_within(cursor, paths, wanted, progress))
 
 
@@ -136,22 +145,22 @@ def import_within(
 ) -> Imported:
     """Import files as `import_files` does, within the caller's transaction."""
     _check_judge(cursor, wanted.judge)
-    rows, unread = _read_all(cursor, paths, wanted, progress)
+    rows, read = _read_all(cursor, paths, wanted, progress)
     progress("storing")
     exported = merge_export.add_missing(cursor)
     repeated, notes = _separate(cursor)
-    notes += _notes_of_unread(unread)
+    notes += _notes_of_files(read)
     filtered = _sort_out(cursor)
     lines = "select count(distinct (file, line)) from staged where {}"
     unread_texts = value_of(cursor, lines.format("unread"))
-    beside = 0 if wanted.judge else value_of(cursor, "select count(*) from staged where judged")
-    notes += _note(beside, f"with a verdict: it is kept as that of a judge called {VERDICT}.")
-    judge = VERDICT if beside else wanted.judge
-    _check_judge(cursor, judge)
+    judges = column_of(cursor, "select distinct voter from staged where judged order by 1")
+    notes += [] if wanted.judge else _notes_of_judges(cursor)
+    for judge in judges:
+        _check_judge(cursor, judge)
     battles = merge_staged.add_battles(cursor)
     completed = merge_staged.complete(cursor)
     notes += _notes_of_verdicts(cursor) if wanted.judge else []
-    verdicts = merge_staged.add_verdicts(cursor, judge) if judge else 0
+    verdicts = merge_staged.add_verdicts(cursor) if judges else 0
     votes = 0 if wanted.judge else merge_staged.add_votes(cursor)
     if battles or verdicts or votes or completed:
         derived_rows.derive(cursor, "battle in (select battle from touched)", {})
@@ -166,22 +175,32 @@ def import_within(
         rejected=rejected_lines(cursor, paths),
         repeated=repeated,
         notes=tuple(notes),
+        unvoted=read.unvoted,
     )
+
+
+@dataclass
+class _Read:
+    """What the files are, as they are read one after the other."""
+
+    unread: set[str] = field(default_factory=set[str])
+    titles: list[str] = field(default_factory=list[str])
+    unvoted: int = 0
 
 
 def _read_all(
     cursor: Cursor, paths: Sequence[Path], wanted: ImportOptions, progress: Callable[[str], None]
-) -> tuple[int, set[str]]:
-    """Fill the temporary tables; return the number of rows, and the columns that are not read."""
+) -> tuple[int, _Read]:
+    """Fill the temporary tables; return the number of rows, and what the files are."""
     prepare_faults(cursor)
     staged_rows.prepare(cursor)
     export_tables.prepare(cursor)
     rows = 0
-    unread: set[str] = set()
+    read = _Read()
     for file, path in enumerate(paths):
         progress(f"reading {path.name}")
-        rows += _read(cursor, path, file, wanted, unread)
-    return rows, unread
+        rows += _read(cursor, path, file, wanted, read)
+    return rows, read
 
 
 def _all_added(exported: merge_export.AddedRows, **others: int) -> dict[str, int]:
@@ -203,16 +222,21 @@ def _separate(cursor: Cursor) -> tuple[int, list[str]]:
     return repeated, [*notes, *notes_of_repeated(repeated), *same_key]
 
 
-def _read(cursor: Cursor, path: Path, file: int, wanted: ImportOptions, unread: set[str]) -> int:
-    """Add a file to its temporary tables and unread columns to `unread`; return its rows."""
+def _read(cursor: Cursor, path: Path, file: int, wanted: ImportOptions, read: _Read) -> int:
+    """Add a file to its temporary tables, and what it is to `read`; return its rows."""
     load(cursor, path, exact=export_tables.recognise)
     rows = count(cursor)
     if not rows and path.stem in export_tables.TABLES:
         return 0  # a table without rows, exported
     table = export_tables.recognise(columns(cursor))
     if table is None:
-        flat.refuse(path, columns(cursor))
-        unread |= staged_rows.read(cursor, path, file, wanted)
+        there = columns(cursor)
+        flat.refuse(path, there)
+        form, without = foreign_rows.rewrite(cursor, path, wanted.columns)
+        unread, unvoted = staged_rows.read(cursor, path, file, wanted)
+        read.unread |= there - form.names if form else unread - {*wanted.columns.columns.values()}
+        read.titles += [form.title] if form else []
+        read.unvoted += without + unvoted
     elif wanted.judge is not None or wanted.single_turn or wanted.no_toxic:
         raise StoreError(
             f"{path} is part of an export, which names its judges: import it without --judge, "
@@ -311,11 +335,28 @@ def notes_of_repeated(rows: int) -> list[str]:
     return _note(rows, f"{again} (same voter, same texts, same choice): counted once.")
 
 
-def _notes_of_unread(columns: Collection[str]) -> list[str]:
-    """Return notes on columns that are not read."""
-    names = sorted(columns)
+def _notes_of_files(read: _Read) -> list[str]:
+    """Return notes on forms, on rows without a vote, and on columns that are not read."""
+    notes = [f"Read as {title}." for title in dict.fromkeys(read.titles)]
+    notes += _note(read.unvoted, "without a vote: left out.")
+    names = sorted(read.unread)
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return [f"Columns that are not read: {', '.join(names[:_SHOWN])}{more}."] if names else []
+    unread = [f"Columns that are not read: {', '.join(names[:_SHOWN])}{more}."] if names else []
+    return notes + unread
+
+
+def _notes_of_judges(cursor: Cursor) -> list[str]:
+    """Return notes on verdicts whose judge the rows themselves tell."""
+    found: list[tuple[str, int]] = cursor.execute(
+        "select voter, count(*) from staged where judged group by voter order by voter"
+    ).fetchall()
+    notes: list[str] = []
+    for judge, rows in found:
+        if judge == VERDICT:
+            notes += _note(rows, f"with a verdict: it is kept as that of a judge called {VERDICT}.")
+        else:
+            notes += _note(rows, f"with a verdict of {judge}.")
+    return notes
 
 
 def _words(cursor: Cursor, query: str) -> str:

@@ -20,7 +20,8 @@ select n
 from (
     select n, row_number() over (
         partition by
-            file, battle, voter, n % 2, first, outcome, given_at, prompts, replies_a, replies_b
+            file, battle, voter, n % 2, first, outcome, likely, given_at, prompts, replies_a,
+            replies_b
         order by n
     ) as nth
     from staged
@@ -278,7 +279,8 @@ def complete(cursor: Cursor) -> int:
 _OUTCOMES = """
 create or replace temp table outcomes as
 select
-    staged.n, battle, voter, source, staged.given_at, raw, outcome, first <> models[1] as turned,
+    staged.n, battle, voter, source, staged.given_at, raw, outcome, likely,
+    first <> models[1] as turned,
     md5(concat_ws('/', battle, {kind}, voter)) as id
 from staged
 join shown using (battle)
@@ -316,9 +318,12 @@ end
 """
 _ADD_VERDICTS = """
 insert into verdicts (
-    verdict, battle, judge, first_place, second_place, outcome, raw, judged_at
+    verdict, battle, judge, first_place, second_place, outcome, raw, probability,
+    p_first, p_second, p_tie, judged_at
 )
-select id, battle, voter, turned::integer, 1 - turned::integer, outcome, raw, given_at
+select
+    id, battle, voter, turned::integer, 1 - turned::integer, outcome, raw,
+    greatest(likely, 1 - likely), 1 - likely, likely, if(likely is null, null, 0), given_at
 from new
 order by n
 """
@@ -340,7 +345,7 @@ def add_votes(cursor: Cursor) -> int:
     return added
 
 
-def add_verdicts(cursor: Cursor, judge: str) -> int:
+def add_verdicts(cursor: Cursor) -> int:
     """Write the verdicts that are not there yet; return their number."""
     cursor.execute(_OUTCOMES.format(kind="'verdict', first <> models[1]", judged="judged"))
     cursor.execute(_NEW.format(absent="id not in (select verdict from verdicts)"))
@@ -349,8 +354,8 @@ def add_verdicts(cursor: Cursor, judge: str) -> int:
     reject(cursor, _OTHER_VERDICTS)
     if added:
         cursor.execute(
-            "insert into judges (judge, model, prompt_hash, sampling) values (?, ?, ?, ?) "
-            "on conflict do nothing",
-            [judge, *BINDING],
+            "insert into judges (judge, model, prompt_hash, sampling) "
+            "select distinct voter, ?, ?, ? from new order by voter on conflict do nothing",
+            [*BINDING],
         )
     return added

@@ -138,7 +138,9 @@ def reread(cursor: Cursor, fields: tuple[str, ...]) -> None:
         f"""
         create or replace temp table printed as
         select line, f.*, row_number() over () - 1 as nth
-        from (select line, from_json(row, {names}) as f from file_rows where reason is null)
+        from (
+            select rowid as line, from_json(row, {names}) as f from file_rows where reason is null
+        )
         where {" or ".join(python)}
         """
     )
@@ -153,7 +155,7 @@ def reread(cursor: Cursor, fields: tuple[str, ...]) -> None:
             """
             update file_rows set row = json_merge_patch(row::json, patch::json)::text
             from read_again
-            where file_rows.line = read_again.line
+            where file_rows.rowid = read_again.line
             """
         )
 

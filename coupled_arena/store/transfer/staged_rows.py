@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from coupled_arena.core.errors import StoreError
 from coupled_arena.core.records import Mode
-from coupled_arena.core.sql import Cursor, quoted
+from coupled_arena.core.sql import Cursor, quoted, value_of
 from coupled_arena.core.vote_columns import VERDICT, read_names
 from coupled_arena.store.tables import times
 from coupled_arena.store.transfer import conversations
 from coupled_arena.store.transfer.file_rows import columns, count
+from coupled_arena.store.transfer.foreign_rows import PARTS, ColumnMap, unknown
 from coupled_arena.store.transfer.python_literals import reread
 from coupled_arena.store.transfer.vote_formats import (
     FLAGS,
@@ -32,6 +33,7 @@ class ImportOptions:
     dataset: str = "import"
     single_turn: bool = False
     no_toxic: bool = False
+    columns: ColumnMap = field(default_factory=ColumnMap)
 
 
 _FIELDS = (
@@ -67,7 +69,8 @@ create or replace temp table staged (
     file integer, line bigint, problem text, battle text, one_order boolean,
     own boolean, alone boolean, mode text, other_mode text, seed ubigint, other_seed text,
     voter text, known boolean,
-    first text, second text, outcome text, raw text, source text, given_at timestamptz,
+    first text, second text, outcome text, raw text, likely double, source text,
+    given_at timestamptz,
     question text, category text, language text, dropped boolean,
     prompts text[], replies_a text[], replies_b text[], system text, unread boolean
 );
@@ -84,7 +87,7 @@ _READ = """
 insert into staged
 with fields as (
     select
-        line, reason,
+        line, part, reason,
         if(contains(row, '"seed"'), json_type(row, '$.seed') <> 'VARCHAR', null) as decimal,
         unnest(if(reason is null, from_json(row, {fields}), null))
     from file_rows
@@ -133,7 +136,7 @@ named as (
     from typed
 )
 select
-    ({file}::bigint << 40) + 2 * line + {order} as n, n - {led}, {judged},
+    ({file}::bigint << 40) + 2 * (line * {parts} + part) + {order} as n, n - {led}, {judged},
     verdict is not null and not answered and coalesce(num, item) is null,
     {file}, line,
     case
@@ -166,24 +169,33 @@ select
     mode_word, if(mode_text is distinct from mode_word, mode_text, null),
     seed_no, if(seed_no is null, seed_text, null),
     {voter}, {known},
-    shown_first, shown_second, {outcome}, coalesce({raw}, ''),
+    shown_first, shown_second, {outcome}, coalesce({raw}, ''), {likely},
     if(
         lower(coalesce(nullif(trim(identical), ''), source)) in ('true', '1', 'identical')
             and {outcome} = 'tie',
         'identical', 'human'
     ),
     coalesce(told_at, now()),
-    {question}, category, language,
+    {question},
+    coalesce(nullif(trim(category), ''), if(mode_text is distinct from mode_word, mode, null)),
+    language,
     ($single_turn and (coalesce(turn_no, 1) > 1 or coalesce(len(prompts), 1) > 1))
         or ($no_toxic and (toxic(toxic_chat_tag) or toxic(openai_moderation))),
     prompts, answers_a, answers_b, {system}, {unread}
 from named
-where {there}
+where {there} and (reason is not null or not ({unvoted}))
 """
+_NAMES = quoted(json.dumps(dict.fromkeys(_FIELDS, "VARCHAR")))
+_OF_READINGS = ("first", "second", "outcome", "raw", "likely")
+_OF_FORMATS = (
+    *("item", "question", "fault", "prompts", "replies_a", "replies_b", "system", "unread"),
+    "unvoted",
+)
+_VALUES = ("judge", "dataset", "single_turn", "no_toxic")
 _OF_VOTES = {
     "led": "0",
-    "judged": "$judge is not null",
-    "voter": f"coalesce($judge, {VOTER}, $dataset)",
+    "judged": "$judge is not null or {judge} is not null",
+    "voter": f"coalesce($judge, {{judge}}, {VOTER}, $dataset)",
     "known": f"if($judge is null, {VOTER} is not null "
     "and (answered or coalesce(num, item) is not null), answered)",
 }
@@ -201,13 +213,15 @@ def prepare(cursor: Cursor) -> None:
         cursor.execute(statements)
 
 
-def read(cursor: Cursor, path: Path, file: int, wanted: ImportOptions) -> set[str]:
+def read(cursor: Cursor, path: Path, file: int, wanted: ImportOptions) -> tuple[set[str], int]:
     """Add a file's rows to ``staged``, one for each order of the models.
 
     Returns
     -------
-    set of str
+    unread : set of str
         The file's columns that are not read.
+    unvoted : int
+        Rows that hold no vote.
 
     Raises
     ------
@@ -224,7 +238,7 @@ def read(cursor: Cursor, path: Path, file: int, wanted: ImportOptions) -> set[st
     beside = [reading.beside for reading in format.readings if reading.beside]
     for order, reading in enumerate(format.readings):
         query = _READ.format(
-            fields=quoted(json.dumps(dict.fromkeys(_FIELDS, "VARCHAR"))),
+            fields=_NAMES,
             file=file,
             parsed=conversations.PARSED.format(rows="fields"),
             order=order,
@@ -233,19 +247,26 @@ def read(cursor: Cursor, path: Path, file: int, wanted: ImportOptions) -> set[st
             lacks_item=quoted(format.lacks_item),
             one_order=str(len(format.readings) - len(beside) == 1).lower(),
             there=_there(reading, beside),
-            **(_BESIDE_VOTES if reading.beside else _OF_VOTES),
-            **{name: getattr(reading, name) for name in ("first", "second", "outcome", "raw")},
             **{
-                name: getattr(format, name)
-                for name in (
-                    *("item", "question", "fault", "prompts", "replies_a", "replies_b"),
-                    *("system", "unread"),
-                )
+                name: sql.format(judge=format.judge)
+                for name, sql in (_BESIDE_VOTES if reading.beside else _OF_VOTES).items()
             },
+            **{name: getattr(reading, name) for name in _OF_READINGS},
+            parts=PARTS,
+            **{name: getattr(format, name) for name in _OF_FORMATS},
         )
-        cursor.execute(query, vars(wanted))
+        cursor.execute(query, {name: vars(wanted)[name] for name in _VALUES})
     known = set(format.fields or _FIELDS)
-    return columns(cursor) - (known if beside and wanted.judge is None else known - {VERDICT})
+    unread = columns(cursor) - (known if beside and wanted.judge is None else known - {VERDICT})
+    return unread, _unvoted(cursor, format)
+
+
+def _unvoted(cursor: Cursor, format: VoteFormat) -> int:
+    """Return how many rows hold no vote."""
+    if format.unvoted == "false":
+        return 0
+    rows = f"select unnest(from_json(row, {_NAMES})) from file_rows where reason is null"
+    return value_of(cursor, f"select count(*) from ({rows}) where {format.unvoted}")
 
 
 def _there(reading: Reading, beside: list[str]) -> str:
@@ -263,9 +284,7 @@ def _recognise(cursor: Cursor, path: Path) -> VoteFormat:
     unread = "select line, reason from file_rows where reason is not null order by line limit 1"
     for line, why in [] if present else cursor.execute(unread).fetchall():
         raise StoreError(f"{path}, line {line}: {why.splitlines()[0]}.")
-    known = "; ".join(f"{', '.join(format.columns)} ({format.title})" for format in FORMATS)
-    what = "has none of the known formats" if count(cursor) else "has no rows"
-    raise StoreError(f"{path} {what}. Expected columns: {known}; or a file of an export.")
+    raise StoreError(unknown(path, present) if count(cursor) else f"{path} has no rows.")
 
 
 def reject(cursor: Cursor, query: str) -> None:

@@ -29,6 +29,8 @@ class Reading:
     beside : str
         The field with a judge's verdict that stands beside a vote. Empty where the reading is of
         the votes, or of the judge that the file is from.
+    likely : str
+        SQL: how likely a judge was to prefer the second answer; null where nobody says.
     """
 
     first: str
@@ -36,6 +38,7 @@ class Reading:
     outcome: str
     raw: str
     beside: str = ""
+    likely: str = "null"
 
 
 def _first_of(names: tuple[str, ...]) -> str:
@@ -73,6 +76,8 @@ class VoteFormat:
         SQL: whether there are texts that cannot be read.
     judged : bool
         Its outcomes are always those of a judge.
+    judge : str
+        SQL: the judge that a row names; null where it names a person, or nobody.
     lacks_item : str
         Why a row is rejected that nothing identifies. Where it is empty, such a row is taken: by
         its texts, or else as a battle of its own.
@@ -80,6 +85,8 @@ class VoteFormat:
         What it reads, where that is not all that any format reads.
     lists : tuple of str
         Fields besides the conversations that may hold lists of texts.
+    unvoted : str
+        SQL: whether a row holds no vote, and is left out and counted.
     """
 
     title: str
@@ -94,9 +101,11 @@ class VoteFormat:
     system: str = "opening(parsed_a, parsed_b)"
     unread: str = "unread(conversation_a, parsed_a) or unread(conversation_b, parsed_b)"
     judged: bool = False
+    judge: str = "null"
     lacks_item: str = ""
     fields: tuple[str, ...] = ()
     lists: tuple[str, ...] = ()
+    unvoted: str = "false"
 
 
 def _listed(words: tuple[str, ...]) -> str:
@@ -203,6 +212,9 @@ def _game_fault(number: int) -> str:
     )
 
 
+# AlpacaEval's: 1 and 2 are the answers, what lies between is how likely the second is, 0 a draw.
+_PREFERENCE = "try_cast(preference as double)"
+
 FORMATS = (
     VoteFormat(
         title="MT-Bench pairs",
@@ -241,14 +253,16 @@ FORMATS = (
             Reading(
                 "generator_1",
                 "generator_2",
-                "case try_cast(preference as double) "
-                "when 1 then 'first' when 2 then 'second' when 1.5 then 'tie' end",
+                f"case when {_PREFERENCE} in (0, 1.5) then 'tie' "
+                f"when {_PREFERENCE} < 1.5 then 'first' else 'second' end",
                 "preference",
+                likely=f"if({_PREFERENCE} in (0, 1, 1.5, 2), null, {_PREFERENCE} - 1)",
             ),
         ),
-        fault="case when preference is null then 'preference is missing' "
-        "when coalesce(try_cast(preference as double), 0) not in (1, 1.5, 2) "
-        "then 'unknown preference ' || short(preference) || ' (1, 1.5 and 2 are known)' end",
+        fault=f"case when {_PREFERENCE} = 0 or {_PREFERENCE} between 1 and 2 then null "
+        "else 'preference ' || short(preference) || ' is neither from 1 to 2 nor 0' end",
+        judge="if(try_cast(annotator as double) is null, nullif(trim(annotator), ''), null)",
+        unvoted="preference is null",
         item="instruction",
         lacks_item="instruction is missing",
         question="null",

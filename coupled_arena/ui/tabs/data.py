@@ -16,6 +16,7 @@ from coupled_arena.core.language import N_, _
 from coupled_arena.core.vote_columns import VOTE_COLUMNS
 from coupled_arena.store.database import Store
 from coupled_arena.store.transfer.export import Hidden, export
+from coupled_arena.store.transfer.foreign_rows import TOOLS
 from coupled_arena.store.transfer.snapshots import snapshot_needs
 from coupled_arena.ui.parts.choices import offered
 from coupled_arena.ui.parts.events import QUIET, user_errors
@@ -42,6 +43,9 @@ _VOTES = N_("Votes from elsewhere")
 _IMPORT = N_(
     "The command `coupled-arena import FILE` imports votes. It reads these columns, and "
     "names the others. Its exit code is 3 if some rows were rejected, and 1 if all were."
+)
+_TOOLS = N_(
+    "It also reads what these tools write: {tools}. `--map` names the columns of other tables."
 )
 
 
@@ -79,7 +83,8 @@ class DataTab:
             elem_id="files",
         )
         with gr.Accordion(_(_VOTES), open=False, elem_id="votes-from-elsewhere"):
-            gr.Markdown(f"{_(_IMPORT)}\n\n{_columns()}")
+            told = _(_TOOLS).format(tools=", ".join(TOOLS))
+            gr.Markdown(f"{_(_IMPORT)} {told}\n\n{_columns()}")
         make.click(self._export, choice, files, **QUIET)
 
     def _export(self, choice: str) -> gr.File:

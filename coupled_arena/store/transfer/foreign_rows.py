@@ -1,0 +1,210 @@
+"""Rows of a file in the form of another tool, rewritten in the columns of this program.
+
+The rows of `file_rows` are read in pages and replaced, so that everything that follows sees one
+form. What becomes of a column is told by a declaration of the form, or by whoever imports the file.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any, Self
+
+from coupled_arena.core.errors import StoreError
+from coupled_arena.core.sql import Cursor, value_of
+from coupled_arena.core.vote_columns import outcome_of, read_names
+from coupled_arena.store.transfer import annotation_forms, arena_forms, data_set_forms
+from coupled_arena.store.transfer.vote_form import Numbered, Row, VoteForm, at, text_of
+
+FORMS = (*arena_forms.FORMS, *annotation_forms.FORMS, *data_set_forms.FORMS)
+"""The first one that a file's rows tell is its form."""
+TOOLS = tuple(
+    dict.fromkeys(re.sub(r" \d$", "", form.title.partition(",")[0]) for form in FORMS[:-1])
+)
+"""Their names, but for preferences of no tool."""
+PARTS = 1024
+"""Votes that one row of a file may hold, at most."""
+_HEAD, _PAGE = 1000, 2000  # rows that tell a form; rows rewritten at a time
+NEEDED = ("model_a", "model_b", "winner")
+
+
+@dataclass(frozen=True)
+class ColumnMap:
+    """What somebody says of a file's columns.
+
+    Attributes
+    ----------
+    columns : dict
+        Columns of the file by the name of ours.
+    words : dict
+        What words for the winner mean.
+    """
+
+    columns: Mapping[str, str] = field(default_factory=dict[str, str])
+    words: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @classmethod
+    def of(cls, given: Mapping[str, str] | Sequence[str] | None) -> Self:
+        """Return what texts ``OURS=THEIRS`` and ``WORD=OUTCOME`` say, or a mapping of these.
+
+        Raises
+        ------
+        StoreError
+            A text is none of these.
+        """
+        pairs = dict(given) if isinstance(given, Mapping) else {}
+        for each in () if isinstance(given, Mapping) else given or ():
+            ours, sign, theirs = each.partition("=")
+            if not sign or not ours.strip() or not theirs.strip():
+                raise StoreError(f"map {each!r} is not OURS=THEIRS, as in winner=label.")
+            pairs[ours.strip()] = theirs.strip()
+        columns = {ours: theirs for ours, theirs in pairs.items() if ours in read_names()}
+        words = {word: theirs for word, theirs in pairs.items() if word not in columns}
+        for word, meaning in words.items():
+            if outcome_of(meaning) is None:
+                raise StoreError(
+                    f"map {word}={meaning} names no column of ours, such as winner or prompt, "
+                    "and no outcome (model_a, model_b, tie, both_bad)."
+                )
+        return cls(columns, {word.lower(): meaning for word, meaning in words.items()})
+
+    def __bool__(self) -> bool:
+        """Whether anything is said."""
+        return bool(self.columns or self.words)
+
+    def applied(self, row: Row) -> Row:
+        """Return a row with our columns beside its own.
+
+        A word for the winner that is the name of the column of a side means that side.
+        """
+        found = {**row, **{ours: at(row, theirs) for ours, theirs in self.columns.items()}}
+        word = re.sub(r"[.]0$", "", text_of(found.get("winner"))).lower()
+        sides = {self.columns.get(side, "").lower(): side for side in NEEDED[:2]}
+        if meant := self.words.get(word) or (word and sides.get(word)):
+            found["winner"] = meant
+        return found
+
+
+_UNREADABLE = "update file_rows set reason = 'not valid JSON' where rowid = ?"
+
+
+def form_of(rows: Sequence[Mapping[Any, Any]]) -> VoteForm | None:
+    """Return the form that some rows of a file tell, None where it is none of these.
+
+    Rows with our own columns are in no form but those that have these columns, too.
+    """
+    given = [{str(name): value for name, value in row.items()} for row in rows]
+    ours = any(row.keys() >= set(NEEDED) for row in given)
+    forms = (form for form in FORMS if not ours or NEEDED[0] in form.needed)
+    return next((form for form in forms if form.tells(given)), None)
+
+
+def rewrite(cursor: Cursor, path: Path, columns: ColumnMap) -> tuple[VoteForm | None, int]:
+    """Rewrite `file_rows` where a file is in the form of another tool, or columns are named.
+
+    Returns
+    -------
+    form : VoteForm or None
+        The form, None where the rows stay as they are but for names.
+    unvoted : int
+        Rows that hold no vote.
+
+    Raises
+    ------
+    StoreError
+        The file has none of the columns that are named.
+    """
+    head = [row for _, row in islice(_rows(cursor, _HEAD), _HEAD)]
+    if columns:
+        _check_named(path, head, columns)
+        _replace(cursor, ((line, columns.applied(row)) for line, row in _rows(cursor)))
+        return None, 0
+    form = form_of(head)
+    return (form, _replace(cursor, form.read(_rows(cursor)))) if form else (None, 0)
+
+
+def unknown(path: Path, columns: Iterable[str]) -> str:
+    """Return the sentence on a file in no form that is known."""
+    there = sorted(columns)
+    missing = [name for name in NEEDED if name not in there]
+    options = " ".join(f"--map {name}=COLUMN" for name in missing)
+    shown = ", ".join(there[:20]) + (f" and {len(there) - 20} more" if len(there) > 20 else "")
+    return (
+        f"{path} is in no form that is known. Its columns: {shown}. "
+        f"Votes need {', '.join(missing)}: {options}."
+    )
+
+
+def _check_named(path: Path, rows: Sequence[Row], columns: ColumnMap) -> None:
+    for theirs in columns.columns.values():
+        if rows and all(at(row, theirs) is None for row in rows):
+            there = ", ".join(dict.fromkeys(name for row in rows for name in row))
+            raise StoreError(f"{path} has no column {theirs!r}. Its columns: {there}.")
+
+
+def _rows(cursor: Cursor, most: int | None = None) -> Iterator[Numbered]:
+    """Yield the readable rows with the numbers of their lines, in pages."""
+    last = -1
+    while True:
+        page = cursor.execute(
+            "select rowid, line, row from file_rows where reason is null and rowid > $last "
+            "order by rowid limit $page",
+            {"last": last, "page": min(_PAGE, most or _PAGE)},
+        ).fetchall()
+        if not page:
+            return
+        last = page[-1][0]
+        for place, line, row in page:
+            try:
+                yield line, json.loads(row)
+            except ValueError:  # DuckDB takes more for JSON; whoever only looks leaves it
+                if most is None:
+                    cursor.execute(_UNREADABLE, [place])
+
+
+def _replace(cursor: Cursor, rows: Iterator[tuple[int, Row | str]]) -> int:
+    """Put rows in the place of those that can be read; return how many are without any."""
+    cursor.execute(
+        "create or replace temp table rewritten (line bigint, part integer, row text, reason text)"
+    )
+    parts: dict[int, int] = {}
+    while page := list(islice(rows, _PAGE)):
+        made: list[tuple[int, int, str | None, str | None]] = []
+        for line, row in page:
+            part = parts.get(line, 0)
+            parts[line] = part + 1
+            if part >= PARTS:
+                continue
+            refused = row or None if isinstance(row, str) else None
+            made.append((line, part, None if isinstance(row, str) else _json(row), refused))
+        values: dict[str, Any] = {
+            name: [each[n] for each in made]
+            for n, name in enumerate(("lines", "parts", "rows", "reasons"))
+        }
+        cursor.execute(
+            "insert into rewritten select unnest($lines::bigint[]), unnest($parts::integer[]), "
+            "unnest($rows::text[]), unnest($reasons::text[])",
+            values,
+        )
+    unvoted = value_of(
+        cursor,
+        "select count(*) from file_rows where reason is null "
+        "and line not in (select line from rewritten)",
+    )
+    cursor.execute("delete from file_rows where reason is null")
+    cursor.execute(
+        "insert into file_rows (line, row, breaks, reason, part) "
+        "select line, row, 0, reason, part from rewritten "
+        "where row is not null or reason is not null"
+    )
+    return unvoted
+
+
+def _json(row: Row) -> str:
+    # What is not a number is no JSON, and no value either.
+    told = {name: None if value != value else value for name, value in row.items()}
+    return json.dumps(told, ensure_ascii=False)

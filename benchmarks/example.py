@@ -31,8 +31,8 @@ from coupled_arena.store.transfer.export import ExportFormat, export
 from coupled_arena.store.transfer.snapshots import open_for_writing
 
 MODELS = ("SmolLM2-135M", "SmolLM2-135M-bnb-8bit", "SmolLM2-135M-bnb-4bit")
-QUALITY = {"SmolLM2-135M": 0.25, "SmolLM2-135M-bnb-8bit": 0.2, "SmolLM2-135M-bnb-4bit": -0.45}
-PEOPLE, SHARE, TASTE = 16, 0.75, 0.5
+QUALITY = {"SmolLM2-135M": 0.25, "SmolLM2-135M-bnb-8bit": 0.2, "SmolLM2-135M-bnb-4bit": -0.9}
+PEOPLE, SHARE, TASTE = 24, 0.75, 0.25
 JUDGE = "made-up-judge"
 EACH_CATEGORY = 4
 

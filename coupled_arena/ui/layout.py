@@ -77,7 +77,8 @@ def _build_telling_tabs(
     held_back: HeldBack | None,
 ) -> list[gr.Tab]:
     """Lay out the tabs that have names, inside the current tabs of a page; return them."""
-    hidden: Hidden = "stored" if isinstance(services.arena, Annotation) else "rounds"
+    blind = isinstance(services.arena, Annotation) and not services.example
+    hidden: Hidden = "stored" if blind else "rounds"
     made: list[gr.Tab] = []
 
     def tab(title: str, name: str, **more: Any) -> gr.Tab:

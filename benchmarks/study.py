@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.study_models import COOLER, GROUPS, SMOL, Variant, original, spec_of
+from benchmarks.studied.models import COOLER, GROUPS, SMOL, Variant, original, spec_of
 from coupled_arena.analysis.gate.churn import churn
 from coupled_arena.analysis.gate.paired import PairedScores, Scale, paired_from_frame
 from coupled_arena.analysis.gate.plan import plan_gate

@@ -65,7 +65,7 @@ def plan(
     closeness: Annotated[
         str | Path | None,
         Doc(
-            "With `margin`: a file of what [`closeness`](closeness.md) printed with --json. It "
+            "With `margin`: a file with the JSON of the command [closeness](closeness.md). It "
             "takes the place of a pilot, before anything is scored."
         ),
     ] = None,

@@ -10,8 +10,9 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from benchmarks import study, study_models
-from benchmarks.study_models import Variant, as_gguf, hotter, in_other_words, on_grid, spec_of
+from benchmarks import study
+from benchmarks.studied import models as study_models
+from benchmarks.studied.models import Variant, as_gguf, hotter, in_other_words, on_grid, spec_of
 from coupled_arena.core.catalog import ModelSpec
 from tests.small_models import save_small_models
 

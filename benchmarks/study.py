@@ -356,9 +356,12 @@ def table(columns: Sequence[str], cells: Iterable[tuple[str, ...]]) -> str:
 
 def draw(study: Study, found: Sequence[Row], path: Path) -> None:
     """Draw the differences of all rows with their intervals, each by itself at alpha."""
-    candidates = tuple(
-        replace(row.coupled, model=f"{row.family} {row.variant.name}, {row.task}") for row in found
-    )
+
+    def label(row: Row) -> str:  # what has room
+        family = "" if row.family == SMOL else f"{row.family.partition('-')[0]} "
+        return f"{family}{row.variant.name}, {row.task.rpartition(' ')[2]}"
+
+    candidates = tuple(replace(row.coupled, model=label(row)) for row in found)
     report = GateReport(
         *("the original", candidates, GateSettings(study.margin, seed=SEED), Measure.SCORES),
         *("share right", (0.0, 1.0)),

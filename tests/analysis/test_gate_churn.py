@@ -126,6 +126,10 @@ def test_words_and_figure_of_costs():
     dots = drawn.data[-1]
     assert list(dots.x) == [4, 1]
     assert dots.y[1] == found.candidates[0].difference
+    assert list(dots.text) == ["base", "cand"]
+    alike = replace(found, candidates=(replace(row, difference=0.0, cost=Cost(4.0, 4e6)),))
+    assert list(gate_drawings(alike, row)[GATE_COSTS]().data[-1].text) == ["base", ""]
+    assert cost_words(alike) == ()
     nothing = replace(found, base_cost=None)
     assert GATE_COSTS not in gate_drawings(nothing, found.candidates[0])
     assert costings(replace(nothing, candidates=(row,))) == ()

@@ -358,8 +358,8 @@ def _gates():
     for measured, alone in product((True, False), (share, None)):
         changed = replace(row, churn=Churn(9, measured, share, share, alone, alone))
         yield from churn_words(replace(report, candidates=(changed,)))
-    for cost in (Cost(1.0, 1e6, 9.0), Cost(1.0)):
-        costly = replace(report, candidates=(replace(row, cost=cost),), base_cost=cost)
+    for cost, large in ((Cost(1.0, 1e6, 9.0), Cost(4.0, 4e6, 3.0)), (Cost(1.0), Cost(4.0))):
+        costly = replace(report, candidates=(replace(row, cost=cost),), base_cost=large)
         yield from cost_words(costly)
     yield from gate_words(replace(report, candidates=(row, row)))
     needed = PromptsNeeded("coupled", 0.1, 90, 100, 200)

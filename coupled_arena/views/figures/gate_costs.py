@@ -74,16 +74,36 @@ def costs_figure(found: GateReport, *, dark: bool = False) -> go.Figure:
         },
         "showlegend": False,
     }
-    return finish([*lines, _dots(rows, sizes, theme)], theme, head, height=_HEIGHT, layout=layout)
+    room = 0.35 * widest, 0.07 * (ends[1] - ends[0] + 2 * beyond)
+    dots = _dots(rows, sizes, _named(rows, sizes, room), theme)
+    return finish([*lines, dots], theme, head, height=_HEIGHT, layout=layout)
 
 
-def _dots(rows: tuple[Costing, ...], sizes: list[float], theme: Theme) -> dict[str, object]:
+def _named(rows: tuple[Costing, ...], sizes: list[float], room: tuple[float, float]) -> list[bool]:
+    """Return which models are named: none beside one that is named already, whatever hover says."""
+    named: list[bool] = []
+    for at, row in enumerate(rows):
+        near = (
+            abs(sizes[at] - sizes[other]) < room[0]
+            and abs(row.difference - rows[other].difference) < room[1]
+            for other in range(at)
+            if named[other]
+        )
+        named.append(not any(near))
+    return named
+
+
+def _dots(
+    rows: tuple[Costing, ...], sizes: list[float], named: list[bool], theme: Theme
+) -> dict[str, object]:
     colours = [theme.faint if row.behind else theme.accent for row in rows]
     return {
         **marks(sizes, [row.difference for row in rows], theme.accent),
         "mode": "markers+text",
         "marker": {"size": 11, "color": colours},
-        "text": [shortened(row.model, 24) for row in rows],
+        "text": [
+            shortened(row.model, 24) if one else "" for row, one in zip(rows, named, strict=True)
+        ],
         # Beside its interval, and within the figure.
         "textposition": ["top right" if x < max(sizes) / 2 else "top left" for x in sizes],
         "error_y": {

@@ -54,7 +54,9 @@ def _cost(name: str, base: Cost, candidate: CandidateGate) -> Iterator[str]:
     cost = candidate.cost
     if cost is None:
         return
-    if cost.memory and base.memory:
+    if cost.bytes_per_weight == base.bytes_per_weight and cost.memory == base.memory:
+        pass  # both are as large
+    elif cost.memory and base.memory:
         yield _("{model} takes {memory:,.0f} MB, {base} {other:,.0f} MB.").format(
             model=candidate.model, base=name, memory=cost.memory / 1e6, other=base.memory / 1e6
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from annotated_doc import Doc
@@ -60,6 +61,13 @@ def plan(
         str | None,
         Field(N_("Aim"), nothing=N_("An interval of its win rate")),
         Doc("Separate it from this model; from A,B: from both at once."),
+    ] = None,
+    closeness: Annotated[
+        str | Path | None,
+        Doc(
+            "With `margin`: a file with the JSON of the command [closeness](closeness.md). It "
+            "takes the place of a pilot, before anything is scored."
+        ),
     ] = None,
     width: Annotated[
         float,
@@ -136,7 +144,10 @@ def plan(
         of_votes |= {"price": price, "cutoff": cutoff, "judge": judge, "ties": ties}
         refuse(plan, of_votes, "with `margin`", "plans of votes")
         chosen = {"mode": mode, "category": category, "language": language}
-        return planned_gate(store, model, against, (margin, alpha, power), chosen)
+        if closeness is not None:
+            refuse(plan, chosen, "with `closeness`", "plans by scores")
+        return planned_gate(store, model, against, (margin, alpha, power), chosen, closeness)
+    refuse(plan, {"closeness": closeness}, "without `margin`", "a gate")
     if against is not None and ties == Ties.DROP:
         raise ArenaError("The leaderboard keeps ties: leave out `ties` drop with `against`.")
     if cutoff not in PLANNED:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from annotated_doc import Doc
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from coupled_arena.analysis.gate.paired import PairedScores, Scale
+    from coupled_arena.analysis.gate.plan import GatePlan
     from coupled_arena.analysis.gate.result import GateReport, GateSettings
     from coupled_arena.store.database import Store
 
@@ -245,6 +248,7 @@ def _of_store(
     opened: Store, models: tuple[str, ...], settings: GateSettings, asked: dict[str, Any]
 ) -> GateReport:
     from coupled_arena.analysis.audit.grades import only_grader
+    from coupled_arena.analysis.gate.churn import with_churn_and_costs
     from coupled_arena.analysis.gate.result import gate_scores
     from coupled_arena.analysis.gate.store_scores import read_paired
     from coupled_arena.analysis.gate.votes import gate_votes
@@ -269,7 +273,8 @@ def _of_store(
     paired = read_paired(
         *(opened, models, asked["metric"], chosen, asked["bounds"]), seed=asked["seed"]
     )
-    return gate_scores(paired, settings, by)
+    found = gate_scores(paired, settings, by)
+    return with_churn_and_costs(found, opened, asked["metric"], chosen, seed=asked["seed"])
 
 
 def planned_gate(
@@ -278,8 +283,9 @@ def planned_gate(
     base: str | None,
     aim: tuple[float, float, float],
     chosen: dict[str, Any],
+    closeness: str | Path | None = None,
 ) -> Result[Any]:
-    """Return how many prompts a gate needs, by the scores of a pilot: for `plan`.
+    """Return how many prompts a gate needs, by a pilot or by closeness: for `plan`.
 
     Parameters
     ----------
@@ -287,16 +293,21 @@ def planned_gate(
         Margin, error level, and power.
     chosen : mapping of str to object
         Options that are for a store: mode, category, language.
+    closeness : str or Path, optional
+        What `closeness` printed as JSON, in place of a pilot.
     """
+    from coupled_arena.analysis.gate.churn import seconds_a_battle
     from coupled_arena.analysis.gate.paired import check_different
     from coupled_arena.analysis.gate.plan import plan_gate
     from coupled_arena.analysis.gate.store_scores import read_paired
-    from coupled_arena.views.tables import gate as tables
 
     if base is None:
         raise ArenaError("Name the base in `against`, beside `margin`.")
     models, bounds = (base, model), (0.0, 1.0)
     check_different(models)
+    seconds: float | None = None
+    if closeness is not None:
+        return _plan_result(_by_closeness(scores, models, Path(closeness), aim))
     if is_frame(scores) or are_files(scores):
         paired = _of_table(scores, models, None, bounds, lower_is_better=False, seeds=10)
     else:
@@ -306,11 +317,35 @@ def planned_gate(
                 opened, mode, None, None, chosen["category"], chosen["language"]
             )
             paired = read_paired(opened, models, None, selection, bounds)
+            seconds = seconds_a_battle(opened, models)
     made = plan_gate(paired, *aim)
+    return _plan_result(replace(made, seconds=seconds and seconds * made.answers))
+
+
+def _by_closeness(
+    store: Any, models: tuple[str, str], path: Path, aim: tuple[float, float, float]
+) -> GatePlan:
+    """Return a plan by closeness, with the pace of a store if there is one."""
+    from coupled_arena.analysis.gate.churn import seconds_a_battle
+    from coupled_arena.analysis.gate.plan_closeness import plan_by_closeness, read_closeness
+
+    if is_frame(store) or are_files(store):
+        raise ArenaError("`closeness` takes the place of scores: leave the scores out.")
+    made = plan_by_closeness(read_closeness(path), *models, *aim)
+    opened = check_store(store)
+    if not opened.path.is_file():
+        return made
+    with opened.reading() as there:
+        return replace(made, seconds=seconds_a_battle(there, models))
+
+
+def _plan_result(made: GatePlan) -> Result[GatePlan]:
+    from coupled_arena.views.tables import gate as tables
+
     return Result(
         "Prompts for a gate",
         made,
-        {"model": model},
+        {"model": made.candidate},
         {"prompts": tables.gate_plan_table(made)},
         tables.gate_plan_answer(made),
         lambda: tables.gate_plan_text(made),

@@ -10,7 +10,8 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -107,13 +108,20 @@ def _digest(size: int, *parts: object) -> bytes:
 
 @dataclass(frozen=True)
 class Generated:
-    """What a batch run made; ``skipped`` battles were already stored."""
+    """What a batch run made; ``skipped`` battles were already stored.
+
+    Attributes
+    ----------
+    speeds : mapping of str to float
+        Tokens that each model on this machine's processor wrote in a second of its own.
+    """
 
     battles: int
     replies: int
     tokens: int
     seconds: float
     skipped: int
+    speeds: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
 Mark = Callable[[Battle], Sequence[Score]]
@@ -195,7 +203,7 @@ def generate(
             bar.set_postfix_str(", ".join(filter(None, said)), refresh=False)
             bar.update()
     seconds = time.perf_counter() - started
-    return Generated(battles, replies, tokens, seconds, skipped)
+    return Generated(battles, replies, tokens, seconds, skipped, engine.speeds())
 
 
 def keep(battle: Battle, marks: Sequence[Score], store: Store, watcher: Watcher) -> None:
@@ -223,6 +231,8 @@ def _decode_all(
         more = room >= at_once // 4 and not enough()
         while more and len(active) < at_once and (following := next(waiting, None)):
             battle, prompt = following
+            # As many are under way as before: how long they last follows from when they begin.
+            battle = replace(battle, created_at=datetime.now(UTC))
             running = engine.prepare(next_request(engine.models, battle, prompt))
             engine.add(running)
             active.append((battle, prompt, running))

@@ -138,6 +138,7 @@ def _run(
     asked: Mapping[str, Any],
 ) -> tuple[Generated, Result[GateReport]]:
     """Return what was made, and what all answers of the plan say that are stored now."""
+    from coupled_arena.analysis.gate.churn import with_churn_and_costs, with_speeds
     from coupled_arena.analysis.gate.result import gate_scores
     from coupled_arena.analysis.gate.store_scores import read_paired
     from coupled_arena.battles.batch import run_benchmark
@@ -165,7 +166,11 @@ def _run(
         paired = read_paired(
             store, plan.models, marker.task.name, Selection(), battles=watcher.battles
         )
-    return scored.made, gate_result(gate_scores(paired, wanted))
+        found = gate_scores(paired, wanted)
+        found = with_churn_and_costs(
+            found, store, marker.task.name, Selection(), battles=watcher.battles
+        )
+    return scored.made, gate_result(with_speeds(found, scored.made.speeds))
 
 
 def _plan(

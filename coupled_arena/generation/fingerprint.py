@@ -48,12 +48,15 @@ class Fingerprint:
         How many modules of each kind hold tensors.
     perplexity : float
         Of the fixed text, per token.
+    weights : int
+        How many weights the architecture has, however they are packed; 0 where nobody counted.
     """
 
     digest: str
     bytes_per_weight: float
     layers: Mapping[str, int]
     perplexity: float
+    weights: int = 0
 
     def facts(self) -> dict[str, str]:
         """Return it for the record of a battle."""
@@ -61,6 +64,7 @@ class Fingerprint:
             "fingerprint": self.digest,
             "bytes per weight": f"{self.bytes_per_weight:.2f}",
             "perplexity": f"{self.perplexity:.3g}",
+            "weights": f"{self.weights}" if self.weights else "",
         }
         return {name: value for name, value in facts.items() if value}
 
@@ -99,14 +103,15 @@ def fingerprint(network: Any, tokenizer: Any) -> Fingerprint:
     )
     layers = dict(sorted(kinds.items()))
     packing = getattr(network.config, "quantization_config", None)
-    stored = sum(tensor.nbytes for tensor in tensors.values()) / _weights(network)
+    weights = _weights(network)
+    stored = sum(tensor.nbytes for tensor in tensors.values()) / weights
     digest = ""
     if not any(tensor.is_meta for tensor in tensors.values()):
         with ThreadPoolExecutor(_THREADS) as pool:
             hashes = list(pool.map(_tensor_hash, tensors, tensors.values()))
         described = "\n".join([*hashes, str(layers), repr(packing)])
         digest = hashlib.sha256(described.encode()).hexdigest()[:16]
-    return Fingerprint(digest, stored, layers, perplexity(network, tokenizer))
+    return Fingerprint(digest, stored, layers, perplexity(network, tokenizer), weights)
 
 
 @torch.inference_mode()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import math
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -183,6 +184,7 @@ class LockstepEngine:
         self.room = Room(models, self.capacity.kv_tokens or tokens_that_fit(models.values()))
         self.failures = 0
         self._tokens = 0  # of replies that have ended
+        self._written: dict[str, tuple[int, float]] = {}  # tokens and seconds, by model
         self._admission = Admission(models, self.room, self.capacity)
         self._running: list[Running] = []
         self._batches: list[ModelBatch] = []
@@ -245,6 +247,14 @@ class LockstepEngine:
         tokens, self._tokens = self._tokens, 0
         return tokens
 
+    def speeds(self) -> dict[str, float]:
+        """Return the tokens that each model has written in a second of its own steps.
+
+        Only of models on a processor. A GPU works on while the next model begins, and a server
+        while nobody looks: there a step's time says nothing of its model.
+        """
+        return {name: n / seconds for name, (n, seconds) in self._written.items() if n}
+
     def fail_all(self, error: ArenaError) -> None:
         """End every turn with an error and start afresh."""
         self.failures += 1
@@ -286,8 +296,14 @@ class LockstepEngine:
     def _advance(self, batch: ModelBatch) -> None:
         """Step a batch; what fails in it ends the battles with unfinished replies there."""
         lines = list(batch.lines)
+        before, started = sum(len(line.tokens) for line in lines), time.perf_counter()
         try:
             batch.step(lambda line, error: self._drop(batch.model, self._battles_of([line]), error))
+            if isinstance(batch, LocalBatch) and batch.model.device.type == "cpu":
+                n, seconds = self._written.get(batch.model.name, (0, 0.0))
+                n += sum(len(line.tokens) for line in lines) - before
+                seconds += time.perf_counter() - started
+                self._written[batch.model.name] = n, seconds
         except Exception as error:  # noqa: BLE001 - as above
             batch.close()
             unfinished = [line for line in lines if not line.finish]

@@ -47,6 +47,7 @@ from coupled_arena.views.tables.closeness import closeness_answer
 from coupled_arena.views.tables.first_divergence import divergence_answer
 from coupled_arena.views.tables.table import Column
 from tests import dictionary
+from tests.analysis.test_gate_churn import stored as stored_run
 from tests.analysis.test_grading import MODELS, fill
 from tests.analysis.test_voter_report import campaign
 from tests.batches import at_once
@@ -245,9 +246,12 @@ def test_json_of_analyses(answer, db, tmp_path, monkeypatch, command):
     check_keys(f"{command} json", [answer(*words, *more, "--db", db) for more in asked])
 
 
-def test_json_of_a_gate(call, db):
-    """Its exit code is the verdict."""
+def test_json_of_a_gate(call, db, tmp_path):
+    """Its exit code is the verdict; costs are known of models that answered here."""
+    with Store.open(tmp_path / "run.duckdb") as store:
+        stored_run(store)
     answers = [call("gate", "able", "fair", *more, "--db", db, "--json") for more in ((), BY_VOTES)]
+    answers.append(call("gate", "base", "cand", "--db", tmp_path / "run.duckdb", "--json"))
     assert {code for code, _, _ in answers} <= {0, 3, 4}
     check_keys("gate json", [json.loads(out) for _, out, _ in answers])
 

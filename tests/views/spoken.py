@@ -16,6 +16,8 @@ from coupled_arena.analysis.gate.plan import GatePlan, PromptsNeeded
 from coupled_arena.analysis.gate.result import (
     BOARD,
     CandidateGate,
+    Churn,
+    Cost,
     GateReport,
     GateSettings,
 )
@@ -50,6 +52,7 @@ from coupled_arena.core.choices import (
 from coupled_arena.core.language import _
 from coupled_arena.core.records import Mode
 from coupled_arena.generation.draws import Candidate
+from coupled_arena.stats.closeness import Mean
 from coupled_arena.stats.coupling.score_tables import ScoreTable
 from coupled_arena.stats.gate.betting import Verdict
 from coupled_arena.stats.judges.planner import Needs
@@ -75,6 +78,7 @@ from coupled_arena.views.words.experiments import resampling_verdict
 from coupled_arena.views.words.first_divergence import divergence_words, replay_words
 from coupled_arena.views.words.gate import coupling_words as coupling_words_of_gate
 from coupled_arena.views.words.gate import gate_plan_words, gate_warnings, gate_words, verdict_name
+from coupled_arena.views.words.gate_costs import churn_words, cost_words
 from coupled_arena.views.words.gate_runs import progress_words, standing_verdict, state_name
 from coupled_arena.views.words.leaderboard import judge_words, mode_words
 from coupled_arena.views.words.names import without_both, without_data
@@ -350,6 +354,13 @@ def _gates():
         counted = replace(report, settings=GateSettings(largest_group=largest))
         yield from _gate(counted, replace(row, uneven=True))
     yield from _gate(replace(report, measure=Measure.VOTES), row)
+    share = Mean(0.2, 0.1, 0.3)
+    for measured, alone in product((True, False), (share, None)):
+        changed = replace(row, churn=Churn(9, measured, share, share, alone, alone))
+        yield from churn_words(replace(report, candidates=(changed,)))
+    for cost, large in ((Cost(1.0, 1e6, 9.0), Cost(4.0, 4e6, 3.0)), (Cost(1.0), Cost(4.0))):
+        costly = replace(report, candidates=(replace(row, cost=cost),), base_cost=large)
+        yield from cost_words(costly)
     yield from gate_words(replace(report, candidates=(row, row)))
     needed = PromptsNeeded("coupled", 0.1, 90, 100, 200)
     protocols = "coupled", "independent", "as here"
@@ -360,6 +371,10 @@ def _gates():
         yield from gate_plan_words(GatePlan(*aim, prompts, prompts, 1, tuple(rows)))
     for groups in (1, 20):
         yield from gate_plan_words(GatePlan(*aim, 50, groups, 1, tuple(rows)))
+    for prompts in (1, 50):
+        seconds = GatePlan(*aim, prompts, prompts, 1, tuple(rows), seconds=60.0)
+        yield from gate_plan_words(seconds)
+        yield from gate_plan_words(GatePlan(*aim, 0, 0, 1, tuple(rows), answers_read=prompts))
 
 
 def _gate_runs():

@@ -53,6 +53,10 @@ class GatePlan:
     answers : int
         Of a model to each of them, in the pilot and in the plan.
     needed : tuple of PromptsNeeded
+    answers_read : int
+        Where there is no pilot: answers of which it is known how close the models are.
+    seconds : float or None
+        That a prompt with all its answers took in a stored run of both models; None if unknown.
     """
 
     base: str
@@ -65,6 +69,12 @@ class GatePlan:
     groups: int
     answers: int
     needed: tuple[PromptsNeeded, ...]
+    answers_read: int = 0
+    seconds: float | None = None
+
+    def minutes(self, prompts: int | None) -> float | None:
+        """Return how long so many prompts take; None if that is not known."""
+        return None if prompts is None or self.seconds is None else prompts * self.seconds / 60
 
 
 def plan_gate(scores: PairedScores, margin: float, alpha: float, power: float) -> GatePlan:

@@ -20,6 +20,7 @@ from coupled_arena.analysis.gate.worth import NoiseWorth, noise_worth
 from coupled_arena.core.choices import Look, Measure
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.language import _
+from coupled_arena.stats.closeness import Mean
 from coupled_arena.stats.counts import FloatArray, IntArray
 from coupled_arena.stats.gate import fixed
 from coupled_arena.stats.gate.betting import Verdict
@@ -143,6 +144,49 @@ class Closing:
     high: FloatArray
 
 
+@dataclass(frozen=True)
+class Churn:
+    """How often a candidate's answer differs from the base's, whatever the scores.
+
+    Attributes
+    ----------
+    answers : int
+        Pairs of answers that read one noise stream.
+    measured : bool
+        Whether independent noise was measured, or follows from repetitions.
+    text, read : Mean
+        Share whose words differ; and in which the benchmark has read another answer.
+    text_alone, read_alone : Mean or None
+        The same where each answer has noise of its own; None where nobody knows.
+    """
+
+    answers: int
+    measured: bool
+    text: Mean
+    read: Mean
+    text_alone: Mean | None
+    read_alone: Mean | None
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a model takes; None where nobody knows.
+
+    Attributes
+    ----------
+    bytes_per_weight : float or None
+        As loaded, with scales and what is kept in full precision.
+    memory : float or None
+        Bytes of all tensors.
+    tokens_per_second : float or None
+        Written in a second of its own, all answers together.
+    """
+
+    bytes_per_weight: float | None = None
+    memory: float | None = None
+    tokens_per_second: float | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class CandidateGate:
     """What is known of one candidate.
@@ -176,6 +220,9 @@ class CandidateGate:
         After how many units answers with noise of their own, which were there as well, said so.
     independent : bool
         Whether there were such answers.
+    churn : Churn or None
+        None where the answers themselves are not known.
+    cost : Cost or None
     """
 
     model: str
@@ -201,6 +248,8 @@ class CandidateGate:
     closing: Closing | None = None
     flips: tuple[Flip, ...] = ()
     categories: tuple[CategoryGap, ...] = ()
+    churn: Churn | None = None
+    cost: Cost | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,6 +275,7 @@ class GateReport:
     bounds: tuple[float, float]
     coupled: bool
     notes: tuple[str, ...] = ()
+    base_cost: Cost | None = None
 
     @property
     def width(self) -> float:

@@ -24,6 +24,7 @@ from coupled_arena.views.figures import (
     closeness,
     coupling,
     gate,
+    gate_costs,
     leaderboard,
     registry,
     resampling,
@@ -121,6 +122,8 @@ def gate_drawings(found: GateReport, candidate: CandidateGate) -> Drawings:
     drawings[registry.GATE_CANDIDATES] = partial(gate.candidates_figure, found)
     if found.measure is not Measure.VOTES:
         drawings[registry.GATE_FLIPS] = partial(gate.flips_figure, found, candidate)
+    if gate_costs.can_be_drawn(found):
+        drawings[registry.GATE_COSTS] = partial(gate_costs.costs_figure, found)
     return drawings
 
 

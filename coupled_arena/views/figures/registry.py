@@ -307,6 +307,16 @@ GATE_FLIPS = Figure(
         "equal models never differ; after two answers have parted, a flip is partly luck."
     ),
 )
+GATE_COSTS = Figure(
+    "gate",
+    "costs",
+    N_("Quality against cost"),
+    N_(
+        "How good each model is, and how much memory its weights take. Good and small is the upper "
+        "left. A model is pale if another one takes no more memory and is better, with intervals "
+        "that do not meet."
+    ),
+)
 SIZE_AGAINST_INTERSECTION = Figure(
     "resample",
     "size_against_intersection",
@@ -358,7 +368,7 @@ FIGURES = (
     *(SAVINGS, VARIANCE, COVARIANCE, CURVES),
     *(SURVIVAL, POSITIONS_IN_ANSWER, KINDS),
     *(QUANTILES, TAILS, FIRST_ORDER, SECOND_ORDER, MEAN_RISK),
-    *(GATE_CLOSING, GATE_CANDIDATES, GATE_FLIPS),
+    *(GATE_CLOSING, GATE_CANDIDATES, GATE_FLIPS, GATE_COSTS),
     *(SIZE_AGAINST_INTERSECTION, SIZE_AGAINST_COVERAGE, BY_NUMBER_OF_VOTES),
     *(POSITIONS, DRAWN_RANK_SETS),
 )

@@ -18,6 +18,7 @@ from coupled_arena.views.tables import (
     experiments,
     first_divergence,
     gate,
+    gate_costs,
     leaderboard,
     risk,
     stored,
@@ -94,6 +95,8 @@ TABLES: Mapping[str, Mapping[str, Declared]] = {
         "candidates": Declared(gate.CANDIDATES, "candidates"),
         "categories": Declared(gate.CATEGORIES, "categories"),
         "flips": Declared(gate.FLIPS, "flips"),
+        "answers": Declared(gate_costs.CHANGED, "answers"),
+        "costs": Declared(gate_costs.COSTS, "costs"),
         "closing": Declared(gate.CLOSING),
     },
     "resample": {

@@ -14,6 +14,7 @@ from coupled_arena.analysis.gate.result import (
 )
 from coupled_arena.core.language import N_, _
 from coupled_arena.stats.gate.betting import Verdict
+from coupled_arena.views.tables.gate_costs import changed_table, cost_table, costings
 from coupled_arena.views.tables.table import Column, Table, bounds, table_of
 from coupled_arena.views.words.gate import (
     coupling_words,
@@ -23,6 +24,7 @@ from coupled_arena.views.words.gate import (
     protocol_name,
     verdict_name,
 )
+from coupled_arena.views.words.gate_costs import churn_words, cost_words
 
 _MOST_SHOWN = 5  # flips of each kind in a text
 _DIFFERENCE = Column[Any](
@@ -204,6 +206,10 @@ def gate_tables(found: GateReport) -> dict[str, Table[Any]]:
     if any(each.categories for each in found.candidates):
         tables["categories"] = category_table(found)
     tables["flips"] = flip_table(found)
+    if any(each.churn for each in found.candidates):
+        tables["answers"] = changed_table(found)
+    if costings(found):
+        tables["costs"] = cost_table(found)
     if any(each.closing for each in found.candidates):
         tables["closing"] = closing_table(found)
     return tables
@@ -223,6 +229,8 @@ def gate_answer(found: GateReport) -> dict[str, Any]:
         "candidates": candidate_table(found).records(),
         "categories": category_table(found).records(),
         "flips": flip_table(found).records(),
+        "answers": changed_table(found).records(),
+        "costs": cost_table(found).records(),
         "findings": list(gate_words(found)),
         "warnings": list(gate_warnings(found)),
     }
@@ -230,7 +238,7 @@ def gate_answer(found: GateReport) -> dict[str, Any]:
 
 def gate_text(found: GateReport) -> str:
     """Return what a gate found for a terminal."""
-    words = [*gate_words(found), *coupling_words(found)]
+    words = [*gate_words(found), *coupling_words(found), *churn_words(found), *cost_words(found)]
     table = candidate_table(found).showing(
         *("model", "verdict", "difference", "low", "prompts", "lost", "gained", "known_after")
     )
@@ -249,7 +257,7 @@ def gate_text(found: GateReport) -> str:
     return "\n".join([*lines, *gate_warnings(found)])
 
 
-PROMPTS_NEEDED: tuple[Column[PromptsNeeded], ...] = (
+PROMPTS_NEEDED: tuple[Column[Any], ...] = (
     Column(
         "protocol",
         str,
@@ -269,12 +277,31 @@ PROMPTS_NEEDED: tuple[Column[PromptsNeeded], ...] = (
     ),
     Column("likely", int, "Prompts by that share", heading=N_("Likely"), strong=True),
     Column("most", int, "Prompts by the upper bound of that share", heading=N_("At most")),
+    Column("minutes_least", float, "Minutes of the fewest prompts, at the pace of a stored run"),
+    Column("minutes_likely", float, "Minutes of the likely prompts"),
+    Column("minutes_most", float, "Minutes of the most prompts"),
 )
 
 
-def gate_plan_table(plan: GatePlan) -> Table[PromptsNeeded]:
+@dataclass(frozen=True)
+class PlannedPrompts(PromptsNeeded):
+    """Prompts of a plan with the time they take."""
+
+    minutes_least: float | None = None
+    minutes_likely: float | None = None
+    minutes_most: float | None = None
+
+
+def gate_plan_table(plan: GatePlan) -> Table[PlannedPrompts]:
     """Return a row for each protocol."""
-    return table_of(PROMPTS_NEEDED, plan.needed)
+    rows = (
+        PlannedPrompts(
+            *(each.protocol, each.flips, each.least, each.likely, each.most),
+            *map(plan.minutes, (each.least, each.likely, each.most)),
+        )
+        for each in plan.needed
+    )
+    return table_of(PROMPTS_NEEDED, rows)
 
 
 def gate_plan_answer(plan: GatePlan) -> dict[str, Any]:
@@ -286,6 +313,8 @@ def gate_plan_answer(plan: GatePlan) -> dict[str, Any]:
         "pilot_prompts": plan.prompts,
         "pilot_groups": plan.groups,
         "answers": plan.answers,
+        "answers_read": plan.answers_read,
+        "seconds_a_prompt": plan.seconds,
         "prompts_needed": gate_plan_table(plan).records(),
         "words": list(gate_plan_words(plan)),
     }

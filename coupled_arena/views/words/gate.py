@@ -232,6 +232,8 @@ def gate_plan_words(plan: GatePlan) -> tuple[str, ...]:
         "within {margin:g}, if it is."
     )
     aim = aim.format(model=plan.candidate, base=plan.base, power=plan.power, margin=plan.margin)
+    if plan.answers_read:
+        return aim, *_by_closeness(plan), *map(_range, plan.needed), *_minutes(plan)
     pilot = ngettext(
         "The pilot has {n:,} prompt. A larger one makes the range narrower.",
         "The pilot has {n:,} prompts. A larger one makes the range narrower.",
@@ -245,7 +247,40 @@ def gate_plan_words(plan: GatePlan) -> tuple[str, ...]:
             plan.groups,
         )
     pilot = pilot.format(n=plan.prompts, groups=plan.groups)
-    return aim, *map(_range, plan.needed), pilot
+    return aim, *map(_range, plan.needed), *_minutes(plan), pilot
+
+
+def _by_closeness(plan: GatePlan) -> Iterator[str]:
+    """Say what is known before anything is scored."""
+    text = ngettext(
+        "This is by how close the two are, in {n:,} answer that both have read.",
+        "This is by how close the two are, in {n:,} answers that both have read.",
+        plan.answers_read,
+    )
+    yield text.format(n=plan.answers_read)
+    yield _(
+        "Only answers that differ can have other scores. At least none of them have, likely half, "
+        "and at most all."
+    )
+
+
+def _minutes(plan: GatePlan) -> Iterator[str]:
+    """Say how long the prompts of each protocol take, at the pace of a stored run."""
+    if plan.seconds is None:
+        return
+    for each in plan.needed:
+        least, most = plan.minutes(each.least), plan.minutes(each.most)
+        if least is None:
+            continue
+        text = _(
+            "{answers}: about {least:,.0f} minutes, or many more, at the pace of the stored run."
+        )
+        if most is not None:
+            text = _(
+                "{answers}: about {least:,.0f} to {most:,.0f} minutes, at the pace of the stored "
+                "run."
+            )
+        yield text.format(answers=protocol_name(each.protocol), least=least, most=most)
 
 
 def _range(needed: PromptsNeeded) -> str:

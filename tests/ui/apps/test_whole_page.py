@@ -32,7 +32,7 @@ SAME = {
     *("Alpha", "Benchmark", "Format", "Nonce", "Portfolio", "Sampling"),  # words of German, too
     *("CSV", "Parquet", "PNG", "SVG", ".csv"),
     *("attention", "bytes per weight", "device", "dtype", "fingerprint", "perplexity"),  # stored
-    *("quantization", "replies at once", "many", "source", "torch", "transformers"),
+    *("quantization", "replies at once", "many", "source", "torch", "transformers", "weights"),
     *("length", "portfolio", "refusal", "repetition"),  # names of metrics as they are stored
     *("Clear", "Click to upload or drop files", "Close", "Empty value", "Error"),  # Gradio's own
     *("Remove this file", "Reset to default value", "common.complete", "processing |"),

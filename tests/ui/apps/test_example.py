@@ -17,7 +17,7 @@ from tests.ui.visiting import open_tab
 FIGURE = ".js-plotly-plot:visible .main-svg"
 SHOWN = {
     **dict.fromkeys(("Leaderboard", "Audit", "Coupling", "Risk"), FIGURE),
-    "Battles": "text=288 battles",
+    "Battles": "text=288 battles >> visible=true",
 }
 
 

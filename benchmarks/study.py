@@ -39,7 +39,7 @@ from coupled_arena.battles.batch import BatchPlan, Marker, marker_for, run_bench
 from coupled_arena.battles.gate_runs import in_drawn_order
 from coupled_arena.core.catalog import ModelSpec
 from coupled_arena.core.choices import Measure
-from coupled_arena.core.errors import ScoreError
+from coupled_arena.core.errors import ScoreError, StoreError
 from coupled_arena.core.records import Mode, Prompt, Sampling
 from coupled_arena.core.settings import load_settings, resource
 from coupled_arena.core.tables import read_frame
@@ -244,16 +244,24 @@ def rows(study: Study) -> Iterator[Row]:
                     path = store_of(study, family, number, task)
                     model = f"{family} {variant.name}"
                     close = path.with_name(f"{path.stem}-{model.replace(' ', '-')}.json")
-                    if not close.is_file():
+                    if not path.is_file():
                         continue
-                    models = family, model
-                    with Store.open(path) as store:
-                        paired = read_paired(store, models, task, Selection())
-                        with store.cursor() as cursor:
-                            answers = gate_answers(cursor, task, models, Selection())
-                    told = json.loads(close.read_text(encoding="utf-8"))
-                    changed = churn(answers, *models)
+                    try:
+                        paired, changed = read_stored(path, (family, model), task)
+                    except (ScoreError, StoreError):
+                        continue  # the model was left out, or is yet to answer
+                    told = json.loads(close.read_text("utf-8")) if close.is_file() else {}
                     yield row_of(family, variant, task, paired, settings, changed, told)
+
+
+def read_stored(
+    path: Path, models: tuple[str, str], task: str
+) -> tuple[PairedScores, Churn | None]:
+    with Store.open(path) as store:
+        paired = read_paired(store, models, task, Selection())
+        with store.cursor() as cursor:
+            answers = gate_answers(cursor, task, models, Selection())
+    return paired, churn(answers, *models)
 
 
 def published(study: Study, settings: GateSettings) -> Iterator[Row]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,7 +16,7 @@ FOLDER = "data/example"
 
 
 @contextmanager
-def example_database() -> Iterator[Path]:
+def example_database() -> Generator[Path]:
     """Make a database of the example, and delete it on leaving.
 
     Yields

@@ -294,10 +294,9 @@ def figures(drawings: Drawings, *order: Figure) -> Markup:
     return Markup('<div class="figures">{}</div>').format(Markup("").join(drawn))
 
 
-def _without_settings(draw: Draw, *, dark: bool) -> go.Figure:
+def _without_settings(draw: Draw, *, dark: bool = False) -> go.Figure:
     drawn = draw(dark=dark)
-    drawn.layout.meta = {**drawn.layout.meta, "method": []}
-    return drawn
+    return drawn.update_layout(meta={"method": []})
 
 
 def _plain(drawn: go.Figure) -> dict[str, Any]:

@@ -155,7 +155,7 @@ def _with_numbers(
     ranks = figure in (registry.POSITIONS, registry.DRAWN_RANK_SETS)
     numbers: Any = rank_sets(result) if ranks else rankings(result)
     saved = {"paper": on_paper(dark), "file": figure.file, "csv": numbers.csv()}
-    return drawn.update_layout(meta={**drawn.layout.meta, **saved})
+    return drawn.update_layout(meta={**drawn.layout["meta"], **saved})
 
 
 def write_figures(result: Resampling, folder: Path) -> list[Path]:

@@ -151,11 +151,11 @@ def _with_numbers(
     result: Resampling, figure: Figure, draw: Draw, *, dark: bool = False
 ) -> go.Figure:
     """Draw a figure with what a page saves of it."""
-    drawn = draw(dark=dark)
+    drawn: Any = draw(dark=dark)
     ranks = figure in (registry.POSITIONS, registry.DRAWN_RANK_SETS)
     numbers: Any = rank_sets(result) if ranks else rankings(result)
     saved = {"paper": on_paper(dark), "file": figure.file, "csv": numbers.csv()}
-    return drawn.update_layout(meta={**drawn.layout["meta"], **saved})
+    return drawn.update_layout(meta={**drawn.layout.meta, **saved})
 
 
 def write_figures(result: Resampling, folder: Path) -> list[Path]:

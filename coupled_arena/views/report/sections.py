@@ -295,8 +295,8 @@ def figures(drawings: Drawings, *order: Figure) -> Markup:
 
 
 def _without_settings(draw: Draw, *, dark: bool = False) -> go.Figure:
-    drawn = draw(dark=dark)
-    return drawn.update_layout(meta={**drawn.layout["meta"], "method": []})
+    drawn: Any = draw(dark=dark)
+    return drawn.update_layout(meta={**drawn.layout.meta, "method": []})
 
 
 def _plain(drawn: go.Figure) -> dict[str, Any]:

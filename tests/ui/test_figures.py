@@ -24,6 +24,7 @@ from coupled_arena.ui.tabs.risk import RiskTab, StoredReplies
 from coupled_arena.views.figures.registry import (
     FIGURES,
     GATE_CANDIDATES,
+    GATE_COSTS,
     SIZE_AGAINST_COVERAGE,
     figures_of,
 )
@@ -67,8 +68,9 @@ def test_a_tab_has_the_figures_of_its_result(result):
     with Store.in_memory() as store, gr.Blocks() as page:
         made(store).build()
     ids = {each.elem_id for each in page.blocks.values() if isinstance(each, gr.Plot)}
-    # Of two figures that differ by what is counted, the page has one; a run has one candidate.
-    lacking = (SIZE_AGAINST_COVERAGE, GATE_CANDIDATES)
+    # Of two figures that differ by what is counted, the page has one; a run has one candidate, and
+    # its models are loaded already.
+    lacking = (SIZE_AGAINST_COVERAGE, GATE_CANDIDATES, GATE_COSTS)
     there = [figure for figure in figures_of(result) if figure not in lacking]
     assert ids == {f"{prefix}-{figure.slug}" for figure in there}
 
@@ -90,6 +92,6 @@ def test_a_table_and_a_figure_of_one_name_show_the_same_numbers():
         ("coupling", "curves"),
         *(("risk", name) for name in ("first_order", "second_order", "mean_risk")),
         ("resample", "rank_sets"),
-        *(("gate", name) for name in ("closing", "candidates", "flips")),
+        *(("gate", name) for name in ("closing", "candidates", "flips", "costs")),
         *(("closeness", name) for name in ("survival", "kinds", "positions")),
     }

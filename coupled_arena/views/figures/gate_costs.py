@@ -10,7 +10,15 @@ from coupled_arena.analysis.gate.result import GateReport
 from coupled_arena.core.language import _
 from coupled_arena.views.figures import registry
 from coupled_arena.views.figures.rows import axis_title, marks
-from coupled_arena.views.figures.theme import Theme, finish, head_of, key, shortened, theme_for
+from coupled_arena.views.figures.theme import (
+    Head,
+    Theme,
+    finish,
+    head_of,
+    key,
+    shortened,
+    theme_for,
+)
 from coupled_arena.views.tables.gate_costs import Costing, cost_table, costings, size_of
 from coupled_arena.views.tables.table import span
 
@@ -44,25 +52,6 @@ def costs_figure(found: GateReport, *, dark: bool = False) -> go.Figure:
         }
         for y, colour, dash in ((margin, theme.other, "dash"), (0.0, theme.faint, "dot"))
     ]
-    behind = any(row.behind for row in rows)
-    head = head_of(
-        registry.GATE_COSTS,
-        lines=(
-            _("{metric}, against {base}").format(
-                metric=escape(found.metric), base=shortened(found.base)
-            ),
-            key(
-                (_DASH, theme.other, _("margin")),
-                *(((_DOT, theme.faint, _("another is better and no larger")),) if behind else ()),
-            ),
-        ),
-        numbers=cost_table(found),
-        method=(
-            _("margin {margin:g}, alpha {alpha:g}").format(
-                margin=found.settings.margin, alpha=found.settings.alpha
-            ),
-        ),
-    )
     common = {"automargin": True, "zeroline": False, "gridcolor": theme.grid}
     size = _("Memory, MB") if unit == _MB else _("Bytes per weight")
     layout = {
@@ -76,7 +65,27 @@ def costs_figure(found: GateReport, *, dark: bool = False) -> go.Figure:
     }
     room = 0.35 * widest, 0.07 * (ends[1] - ends[0] + 2 * beyond)
     dots = _dots(rows, sizes, _named(rows, sizes, room), theme)
+    head = _head(found, theme, behind=any(row.behind for row in rows))
     return finish([*lines, dots], theme, head, height=_HEIGHT, layout=layout)
+
+
+def _head(found: GateReport, theme: Theme, *, behind: bool) -> Head:
+    pale = ((_DOT, theme.faint, _("another is better and no larger")),) if behind else ()
+    return head_of(
+        registry.GATE_COSTS,
+        lines=(
+            _("{metric}, against {base}").format(
+                metric=escape(found.metric), base=shortened(found.base)
+            ),
+            key((_DASH, theme.other, _("margin")), *pale),
+        ),
+        numbers=cost_table(found),
+        method=(
+            _("margin {margin:g}, alpha {alpha:g}").format(
+                margin=found.settings.margin, alpha=found.settings.alpha
+            ),
+        ),
+    )
 
 
 def _named(rows: tuple[Costing, ...], sizes: list[float], room: tuple[float, float]) -> list[bool]:

@@ -10,7 +10,7 @@ from markupsafe import escape
 from coupled_arena.cli import main
 from tests.views.rubbish import SCRIPT, made
 
-FIGURES = 34
+FIGURES = 36
 
 
 @pytest.fixture(scope="module")

@@ -71,15 +71,17 @@ UNFOLD = """() => {
     if (node.checkVisibility()) node.click();
   }
 }"""
-DRAWN = {  # by tab: what it shows once its numbers are there
-    1: "#board tbody tr",
-    2: "#audit-table tbody tr",
-    3: "#coupling-curves .js-plotly-plot",
-    4: "#risk-table tbody tr",
-    5: "#run-experiment",
-    6: "#compare",
-    7: ".battles .found li",
-    8: "#make-files",
+DRAWN = {  # by tab, in their order: what it shows once its numbers are there
+    "battle": "#ask",
+    "leaderboard": "#board tbody tr",
+    "gate": "#gate-start",
+    "audit": "#audit-table tbody tr",
+    "coupling": "#coupling-curves .js-plotly-plot",
+    "risk": "#risk-table tbody tr",
+    "experiments": "#run-experiment",
+    "compare": "#compare",
+    "battles": ".battles .found li",
+    "data": "#make-files",
 }
 REFUSED = [  # addresses that lead nowhere
     *("?battle=none", "?model=none", "?tab=battles&mode=none", "?tab=battles&temperature=none"),
@@ -145,10 +147,10 @@ class Tour:
         self.page.locator(shown).first.wait_for()
         self.look(address)
 
-    def tab(self, number):
-        self.page.get_by_role("tab").nth(number).click()
-        self.page.locator(DRAWN[number]).first.wait_for()
-        self.look(f"tab {number}")
+    def tab(self, name):
+        self.page.get_by_role("tab").nth([*DRAWN].index(name)).click()
+        self.page.locator(DRAWN[name]).first.wait_for()
+        self.look(f"tab {name}")
 
     def battle(self):
         self.page.goto(self.url)
@@ -183,18 +185,15 @@ class Tour:
 
     def tables(self, folder):
         """See the analyses, and open tables that are none."""
-        for number, name, text in (
-            (3, "coupling", "Noise,one\nOften,1\n"),
-            (4, "risk", "a,b\n1\n"),
-        ):
-            self.tab(number)
+        for name, text in (("coupling", "Noise,one\nOften,1\n"), ("risk", "a,b\n1\n")):
+            self.tab(name)
             file = folder / "table.csv"
             file.write_text(text)
             self.page.locator(f"#{name}-file input[type=file]").set_input_files(file)
             self.refused(f"a wrong table of {name}")
 
     def experiments(self):
-        self.tab(5)
+        self.tab("experiments")
         self.page.wait_for_function(
             "() => document.querySelector('#experiment-judge input').value !== ''"
         )
@@ -211,7 +210,7 @@ class Tour:
         self.look("experiment")
 
     def compare(self):
-        self.tab(6)
+        self.tab("compare")
         self.page.click("#compare")
         self.refused("compared nothing")
         enter(self.page.locator("#compare-question textarea"), "What is a cat?")
@@ -225,7 +224,7 @@ class Tour:
         self.look("compared")
 
     def battles(self):
-        self.tab(7)
+        self.tab("battles")
         found = ".battles .found li"
         self.go("?tab=battles&a=small-red&b=small-green&source=people", found)
         self.page.locator(".battles .found a").first.click()
@@ -238,7 +237,7 @@ class Tour:
             self.go(address, ".battles .broken")
 
     def data(self):
-        self.tab(8)
+        self.tab("data")
         self.page.click("#make-files")
         self.page.locator("#files").wait_for()
         self.look("files")
@@ -298,8 +297,8 @@ def test_no_text_is_the_same_in_both_languages(arenas, stay, tmp_path):
         page = stay("about:blank", locale=language)
         tour = tours[language] = Tour(page, url)
         tour.battle()
-        tour.tab(1)
-        tour.tab(2)
+        for name in ("leaderboard", "gate", "audit"):
+            tour.tab(name)
         tour.tables(tmp_path)
         tour.experiments()
         tour.compare()

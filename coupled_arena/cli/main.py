@@ -47,7 +47,6 @@ from coupled_arena.core.language import install
 from coupled_arena.core.logs import write_log_as
 from coupled_arena.core.process import termination_as_interrupt
 from coupled_arena.core.settings import BackupSettings, JudgeSettings, load_settings
-from coupled_arena.store.transfer.example import example_database
 
 app = typer.Typer(
     name="coupled-arena",
@@ -148,13 +147,15 @@ def serve(
     rules = {name: value for name, value in asked.items() if value is not None}
     if example and (annotate or db or preset):
         raise typer.BadParameter(
-            "--example has models and a database of its own: leave out others."
+            "--example has a database of its own: leave out --db, --preset and --annotate."
         )
     if rules and not annotate:
         option = next(iter(rules)).replace("_", "-")
         raise typer.BadParameter(f"--{option} is for --annotate: leave it out, or add --annotate.")
     # Gradio reads these when it is imported; the arena sends nothing anywhere.
     os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
+    from coupled_arena.store.transfer.example import example_database
+
     with example_database() if example else nullcontext(db) as path:
         if example:
             rules = {"reveal": Reveals.EACH}

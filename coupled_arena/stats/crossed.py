@@ -143,21 +143,23 @@ class _Spread:
         2016). Whoever votes in both groups is one voter for both, so there are never more degrees
         than all voters have.
         """
-        every = self._sums(np.ones(len(group), np.bool_))
+        number, uses = _distinct(self.uses)
+        every = self._sums(uses, np.ones(len(group), np.bool_))[:, number]
         alike, most = ratio_or_zero(whole, plain) - 1, ratio_or_zero(every[0], every[1]) - 1
         rho = np.clip(np.where(most > 0, ratio_or_zero(alike, most), 0.0), 0.0, 1.0)
         total, square = _mixed(every, rho)
         found = ratio_or_zero(total**2, square) - 1
-        by_group = [_mixed(self._sums(group == one), rho) for one in np.unique(group)]
+        by_group = [
+            _mixed(self._sums(uses, group == one)[:, number], rho) for one in np.unique(group)
+        ]
         parts = np.zeros_like(total)
         for sums, squares in by_group:
             parts += ratio_or_zero(sums**2, np.maximum(ratio_or_zero(sums**2, squares) - 1, 1.0))
         return np.maximum(np.minimum(found, ratio_or_zero(total**2, parts)), 1.0)
 
-    def _sums(self, at: Any) -> tuple[FloatArray, ...]:
-        """Return Σ q, Σ o, Σ q², Σ q o, Σ o² over voters, for each number, of some cells."""
-        number, distinct = _distinct(self.uses)
-        uses = _scaled(distinct, 1.0 * at)
+    def _sums(self, uses: csr_array, at: Any) -> FloatArray:
+        """Return Σ q, Σ o, Σ q², Σ q o, Σ o² over voters, by column of `uses`, of some cells."""
+        uses = _scaled(uses, 1.0 * at)
         uses.eliminate_zeros()
         # Both products have their entries at the same places, for no share is 0.
         q, o = (
@@ -167,7 +169,7 @@ class _Spread:
         once = uses.T @ (self.unknown / self.size**2)
         twice = uses.T @ (self.unknown / self.size**4)
         found = (q.data, once), (o.data, once), *((x * y, twice) for x, y in _pairs(q.data, o.data))
-        return tuple((_columns(q, data) + more)[number] for data, more in found)
+        return np.stack([_columns(q, data) + more for data, more in found])
 
 
 def _distinct(uses: csr_array) -> tuple[IntArray, csr_array]:
@@ -181,7 +183,7 @@ def _distinct(uses: csr_array) -> tuple[IntArray, csr_array]:
     return np.array([place[key] for key in keys]), csr_array(columns[:, list(first.values())])
 
 
-def _mixed(sums: tuple[FloatArray, ...], rho: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _mixed(sums: FloatArray, rho: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return Σ g and Σ g² over voters, with g = ρ q + (1 - ρ) o."""
     q, o, qq, qo, oo = sums
     total = rho * q + (1 - rho) * o

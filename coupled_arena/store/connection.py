@@ -137,7 +137,7 @@ CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "autoload_known_extensions": False,
 }
 
-_IN_MEMORY = ":memory:"
+IN_MEMORY = ":memory:"
 _ADVICE = {
     "not a valid DuckDB database": "it is not a DuckDB database. Choose another file.",
     "Is a directory": "it is a folder. Give a file in it.",
@@ -164,10 +164,10 @@ def connect(path: Path | None, *, read_only: bool = False) -> Cursor:
         The file cannot be opened, or its schema is not the one this program needs.
     """
     if path is None:
-        return _connect(_IN_MEMORY, read_only=False)
+        return connect_to(IN_MEMORY, read_only=False)
     there = _check_kind(path)
     try:
-        return _connect(str(path), read_only=read_only)
+        return connect_to(str(path), read_only=read_only)
     except duckdb.Error as error:
         if not there and path.is_file() and not path.stat().st_size:
             path.unlink()  # begun on a disk that is full
@@ -195,11 +195,12 @@ def _check_kind(path: Path) -> bool:
     return True
 
 
-def _connect(name: str, *, read_only: bool) -> Cursor:
+def connect_to(name: str, *, read_only: bool) -> Cursor:
+    """Open a database and bring its schema up to date; DuckDB's own errors are not explained."""
     connection = duckdb.connect(name, read_only=read_only, config=CONFIG)
     try:
         if not read_only:
-            migrate(connection, empty=name == _IN_MEMORY)
+            migrate(connection, empty=name == IN_MEMORY)
         elif check_schema(connection) < len(MIGRATIONS):
             raise StoreError(
                 f"{name} has an older schema, or none. Open it once for writing, "

@@ -154,7 +154,7 @@ def stored(store, *, at_once=4, n=12, pause=0.0):
         store.add_battle(battle, marks)
 
 
-@pytest.mark.parametrize("pause", [0.0, 5000.0])
+@pytest.mark.parametrize("pause", [pytest.param(0.0, marks=pytest.mark.slow), 5000.0])
 def test_the_pace_of_a_run_is_that_at_which_battles_begin(store, pause):
     stored(store, n=40, pause=pause)
     assert seconds_a_battle(store, ("base", "cand")) == pytest.approx(PACE, rel=0.01)

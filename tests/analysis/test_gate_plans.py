@@ -42,6 +42,7 @@ def test_a_plan_holds_coupled_beside_independent_answers():
     assert "Coupled answers: " in str(found)
 
 
+@pytest.mark.slow
 def test_units_that_never_differ_need_as_many_as_bets_take():
     """Half of what a unit could lose is staked at most, and less while little is known."""
     nothing = units_needed(np.ones(0), 0.0, 0.02)

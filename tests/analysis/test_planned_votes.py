@@ -109,6 +109,7 @@ def test_votes_of_the_same_people_settle_what_is_large():
     assert crowd.within / more + crowd.between == pytest.approx(crowd.goal, rel=0.01)
 
 
+@pytest.mark.slow
 def test_so_many_people_more_separate_the_two_as_often_as_planned():
     repeats, kept = 60, 0
     for repeat in range(repeats):
@@ -122,6 +123,7 @@ def test_so_many_people_more_separate_the_two_as_often_as_planned():
     assert kept / repeats > 0.8 - 3 * (0.8 * 0.2 / repeats) ** 0.5
 
 
+@pytest.mark.slow
 def test_the_first_parts_from_two_equals_as_often_as_planned():
     """By a plan for one of them alone in .67 of boards."""
     truth, repeats, kept = Campaign((0.4, 0.0, 0.0), 30, 3000, taste=0.7), 60, 0

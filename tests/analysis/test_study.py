@@ -97,6 +97,7 @@ def test_a_variant_without_its_package_is_left_out(small, tmp_path):
     assert not torch.equal(logits(made.folder), logits(small))
 
 
+@pytest.mark.slow
 def test_a_run_of_small_models_makes_tables_and_a_figure(small, tmp_path, monkeypatch, capsys):
     """Once, and again from what is there; a fault is found worse."""
     base = ModelSpec(name=RED, folder=small, dtype="float32", device_map="cpu")

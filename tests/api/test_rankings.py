@@ -309,7 +309,7 @@ def test_a_store_s_comparisons_rank_as_the_store_does(database, judge):
     pd.testing.assert_frame_equal(*modes, atol=1e-12)
 
 
-@pytest.mark.parametrize("format", ["flat", "flat-csv"])
+@pytest.mark.parametrize("format", ["flat", pytest.param("flat-csv", marks=pytest.mark.slow)])
 def test_a_flat_table_in_a_file_counts_as_its_store_does(database, tmp_path, format):
     with Store.open(database, read_only=True) as store:
         (file,) = export(store, tmp_path, format)

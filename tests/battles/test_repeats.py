@@ -177,6 +177,7 @@ def test_one_that_is_left_open_is_stored_when_the_server_ends(annotate, store):
     assert rows(store, "select count(*) from repeats") == [(1,)]
 
 
+@pytest.mark.slow
 def test_a_repeat_takes_no_vote_from_others(annotate, store):
     fill(store, QUESTIONS[:30])
     annotation = annotate(0.5, votes_each=2)

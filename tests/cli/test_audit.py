@@ -137,6 +137,7 @@ def test_a_plan(call, answer, small):
     assert found["critical_value"] == pytest.approx(1.96, abs=0.001)
 
 
+@pytest.mark.slow
 @needs_real_votes
 def test_a_plan_to_separate_a_model_from_several_at_once(answer, real):
     """More votes than for the harder one alone, by any chance to fail on the other."""

@@ -192,7 +192,13 @@ def test_a_read_only_folder_can_be_read(call, db, disk):
         assert code == 0, out + err
 
 
-@pytest.mark.parametrize("step", range(1, len(MIGRATIONS)))
+OLD = range(1, len(MIGRATIONS))
+
+
+@pytest.mark.parametrize(
+    "step",
+    [each if each in (1, OLD[-1]) else pytest.param(each, marks=pytest.mark.slow) for each in OLD],
+)
 def test_a_migration_that_was_killed_goes_on(tmp_path, step):
     """Each step is one commit, so that a kill leaves the schema of a step; see also the next."""
     db = tmp_path / "arena.duckdb"

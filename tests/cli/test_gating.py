@@ -49,6 +49,7 @@ def test_a_run_ends_once_it_is_known_and_what_it_stored_says_the_same(gate):
     assert (code, stored["candidates"]) == (0, answer["candidates"])
 
 
+@pytest.mark.slow
 def test_one_that_ended_early_goes_on(gate):
     asked = RED, GREEN, BLUE, "--task", "quiz", "--margin", "0.01", "--answers", "2"
     code, first, _ = gate(*asked, "--most-prompts", "8")

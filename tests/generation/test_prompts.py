@@ -147,7 +147,7 @@ def fragments(tokenizer):
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "modes"])
-@settings(max_examples=150)
+@settings(max_examples=50)
 @given(data=st.data())
 def test_nothing_that_is_said_adds_a_control_token(loaded, encoders, name, data):
     tokenizer, encoder = loaded(name), encoders(name)
@@ -163,7 +163,7 @@ def test_nothing_that_is_said_adds_a_control_token(loaded, encoders, name, data)
 
 
 @pytest.mark.parametrize("name", ["smollm2", "llama3", "base"])
-@settings(max_examples=150)
+@settings(max_examples=50)
 @given(data=st.data())
 def test_every_word_of_a_forgery_is_read(loaded, encoders, name, data):
     """Splitting changes how a text is cut into tokens, and no character of it."""

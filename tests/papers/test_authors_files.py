@@ -42,6 +42,7 @@ def compared(folder, header=HEADER, seeds=2):
     return written
 
 
+@pytest.mark.slow
 def test_win_rates_of_the_authors_files_by_plain_counts(call, tmp_path, monkeypatch):
     monkeypatch.setattr(published, "QUESTIONS", len(QUESTIONS))
     written = compared(tmp_path / "llama")

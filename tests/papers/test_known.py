@@ -99,7 +99,7 @@ def win_rates(store):
     return made_rows("coupled-generation", "figure-3", PaperSource(PaperSettings(), lambda: store))
 
 
-@pytest.mark.parametrize("spelling", ["preset", "authors"])
+@pytest.mark.parametrize("spelling", ["preset", pytest.param("authors", marks=pytest.mark.slow)])
 def test_win_rates_stand_beside_the_published_ones_by_each_spelling(monkeypatch, spelling):
     """Six ranks, rates and half intervals under two protocols, and ties of three pairs."""
     monkeypatch.setattr(coupled, "QUESTIONS", 3)

@@ -85,8 +85,11 @@ def test_the_covariance_is_that_of_a_loop_over_rows(ties):
 @pytest.mark.parametrize(
     "truth",
     [
-        Campaign((0.0,) * 3, 5, 300, taste=0.0, prompts=6, prompt_effect=2.0),
-        Campaign((0.0,) * 3, 6, 300, taste=2.0, prompts=5),
+        pytest.param(
+            Campaign((0.0,) * 3, 5, 300, taste=0.0, prompts=6, prompt_effect=2.0),
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(Campaign((0.0,) * 3, 6, 300, taste=2.0, prompts=5), marks=pytest.mark.slow),
         Campaign((0.0,) * 3, 6, 300, taste=1.5, prompts=6, prompt_effect=1.5),
     ],
     ids=["prompts alone", "tastes alone", "both"],
@@ -158,8 +161,10 @@ def test_where_each_pair_has_one_voter_each_voter_counts_as_one_vote():
     [
         (Campaign((0.0,) * 2, 10, 1000), 0.5),
         (Campaign((0.0,) * 2, 30, 900, prompts=60, prompt_effect=1.0), 0.85),
-        (Campaign((0.0,) * 5, 10, 1000, judge_only=500), 0.6),
-        (Campaign((0.0,) * 5, 200, 2000, taste=0.5, uneven=True), 0.7),
+        pytest.param(Campaign((0.0,) * 5, 10, 1000, judge_only=500), 0.6, marks=pytest.mark.slow),
+        pytest.param(
+            Campaign((0.0,) * 5, 200, 2000, taste=0.5, uneven=True), 0.7, marks=pytest.mark.slow
+        ),
     ],
     ids=["two models", "shared prompts", "five models", "by Zipf"],
 )

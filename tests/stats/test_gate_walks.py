@@ -83,7 +83,14 @@ def test_a_rare_large_group_that_loses_all_is_no_longer_missed(rng, size):
     assert (bets.most_above[:, 0] >= math.log(1 / ALPHA)).mean() <= ALPHA
 
 
-@pytest.mark.parametrize(("flip", "seen"), [(0.0, 52), (0.03, 100), (0.03, 400), (0.09, 200)])
+@pytest.mark.parametrize(
+    ("flip", "seen"),
+    [
+        (0.0, 52),
+        (0.03, 100),
+        *(pytest.param(*each, marks=pytest.mark.slow) for each in ((0.03, 400), (0.09, 200))),
+    ],
+)
 def test_how_many_more_are_expected_is_right_in_the_middle(rng, flip, seen):
     """The median of what is told over what it takes, of those that go on, is near 1."""
     most = 1000 if flip == 0 else 9000 if flip < 0.05 else 24_000

@@ -130,6 +130,7 @@ def test_a_judge_that_is_too_sure_is_told_from_one_that_is_not():
     assert fair.error < 0.03 < 0.08 < sure.error_interval(0.05)[0]
 
 
+@pytest.mark.slow
 def test_intervals_of_brier_scores_keep_their_promise():
     """The score of a calibrated judge is known: 1 - E Σ p², by the law that p is drawn from."""
     alpha = np.array([1, 1, 0.5])

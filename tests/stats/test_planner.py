@@ -71,6 +71,7 @@ def test_the_power_is_the_one_asked_for():
     assert found == pytest.approx(0.8, abs=3 * np.sqrt(0.16 / repeats) + 0.005)
 
 
+@pytest.mark.slow
 def test_the_board_separates_as_often_as_was_planned():
     """Rank-sets of eight models (cut-off 3.0) on as many votes as were planned for power .8.
 

@@ -100,7 +100,9 @@ def test_a_thousand_of_a_thousand_separate_as_all_but_one_do(k, cutoff):
 
 @pytest.mark.parametrize("cutoff", [Cutoff.MAX_T, Cutoff.BONFERRONI])
 @pytest.mark.parametrize("tie", [0.0, 0.3, 0.6])
-@pytest.mark.parametrize("n", [5, 6, 7, 8, 10, 15, 20, 30])
+@pytest.mark.parametrize(
+    "n", [5, 6, 7, 8, *(pytest.param(n, marks=pytest.mark.slow) for n in (10, 15, 20, 30))]
+)
 def test_two_equal_models_are_seldom_separated(n, tie, cutoff):
     """Exactly, over all outcomes: the score test holds its level up to what is discrete in it."""
     counts = outcomes(n)
@@ -131,7 +133,9 @@ def of_two(n, cutoff):
 
 @pytest.mark.parametrize("cutoff", [Cutoff.MAX_T, Cutoff.BONFERRONI])
 @pytest.mark.parametrize("tie", [0.0, 0.3, 0.6])
-@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 8, 15, 29])
+@pytest.mark.parametrize(
+    "n", [1, 2, 3, 4, *(pytest.param(n, marks=pytest.mark.slow) for n in (5, 8, 15, 29))]
+)
 def test_a_new_model_is_seldom_separated_from_its_equals(n, tie, cutoff):
     """Exactly, over all outcomes of its votes; the other three models have 2,000 each."""
     all_sets = [rank_sets(made, 0.05, cutoff, LIVE_DRAWS) for made in with_a_fourth(n, tie)]

@@ -182,6 +182,7 @@ def test_the_papers_experiment_at_990_votes(chatbot_arena):
             assert quality.intersection == pytest.approx(intersection, abs=3 * error)
 
 
+@pytest.mark.slow
 def test_with_the_correct_covariance_few_votes_meet_the_baseline_in_every_draw(chatbot_arena):
     result = resample(chatbot_arena, ResamplingPlan(6336, (990,), 60))
     quality = {one.ranking: one for one in result.qualities}

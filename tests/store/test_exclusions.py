@@ -96,11 +96,11 @@ def filled(store):
     ("one", "left"),
     [
         (rule("eve"), ("ann", "bob")),
-        (rule(since=NOON + HOUR), ("ann",)),
-        (rule(until=NOON + HOUR), ("bob", "eve")),
+        pytest.param(rule(since=NOON + HOUR), ("ann",), marks=pytest.mark.slow),
+        pytest.param(rule(until=NOON + HOUR), ("bob", "eve"), marks=pytest.mark.slow),
         (rule(since=NOON + HOUR, until=NOON + 2 * HOUR), ("ann", "eve")),
         (rule("bob", until=NOON + 2 * HOUR), ("ann", "eve")),
-        (rule(since=NOON), ()),
+        pytest.param(rule(since=NOON), (), marks=pytest.mark.slow),
     ],
 )
 def test_what_is_excluded_is_as_if_it_had_never_been_cast(filled, one, left):

@@ -115,7 +115,13 @@ def test_a_battle_has_votes_in_both_orders_and_passes_the_checks(stored):
         assert rows(store, both)[0][0] > 1
 
 
-@pytest.mark.parametrize("format", ["parquet", "jsonl", "csv", "arena"])
+@pytest.mark.parametrize(
+    "format",
+    [
+        "csv",
+        *(pytest.param(each, marks=pytest.mark.slow) for each in ("parquet", "jsonl", "arena")),
+    ],
+)
 def test_an_export_brings_the_orders_back(stored, tmp_path, format):
     with Store.open(stored) as store, Store.in_memory() as copy:
         files = export(store, tmp_path, format)

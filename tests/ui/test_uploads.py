@@ -199,6 +199,7 @@ def test_odd_names_stay_in_their_folder(here, client, name):
     assert [str(path)] == answer.json()
 
 
+@pytest.mark.slow
 def test_nothing_lies_when_the_server_has_ended(here, taken, client):
     client.post("/", files=FILE)
     taken.close()

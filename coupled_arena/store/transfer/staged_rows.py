@@ -22,6 +22,7 @@ from coupled_arena.store.transfer.vote_formats import (
     VOTER,
     Reading,
     VoteFormat,
+    meanings,
 )
 
 
@@ -134,7 +135,8 @@ named as (
         coalesce(regexp_full_match(battle, '[0-9a-f]{{32}}'), false)
             or coalesce(battle in (select battle from battles), false) as own
     from typed
-)
+),
+meant as (select *{meanings} from named)
 select
     ({file}::bigint << 40) + 2 * (line * {parts} + part) + {order} as n, n - {led}, {judged},
     verdict is not null and not answered and coalesce(num, item) is null,
@@ -182,7 +184,7 @@ select
     ($single_turn and (coalesce(turn_no, 1) > 1 or coalesce(len(prompts), 1) > 1))
         or ($no_toxic and (toxic(toxic_chat_tag) or toxic(openai_moderation))),
     prompts, answers_a, answers_b, {system}, {unread}
-from named
+from meant
 where {there} and (reason is not null or not ({unvoted}))
 """
 _NAMES = quoted(json.dumps(dict.fromkeys(_FIELDS, "VARCHAR")))
@@ -237,6 +239,8 @@ def read(cursor: Cursor, path: Path, file: int, wanted: ImportOptions) -> tuple[
     cursor.execute(conversations.LISTED)
     beside = [reading.beside for reading in format.readings if reading.beside]
     for order, reading in enumerate(format.readings):
+        if reading.beside and not _any_has(cursor, reading.beside):
+            continue
         query = _READ.format(
             fields=_NAMES,
             file=file,
@@ -253,12 +257,19 @@ def read(cursor: Cursor, path: Path, file: int, wanted: ImportOptions) -> tuple[
             },
             **{name: getattr(reading, name) for name in _OF_READINGS},
             parts=PARTS,
+            meanings="".join(f", {meanings(field)}" for field in format.said),
             **{name: getattr(format, name) for name in _OF_FORMATS},
         )
         cursor.execute(query, {name: vars(wanted)[name] for name in _VALUES})
     known = set(format.fields or _FIELDS)
     unread = columns(cursor) - (known if beside and wanted.judge is None else known - {VERDICT})
     return unread, _unvoted(cursor, format)
+
+
+def _any_has(cursor: Cursor, field: str) -> bool:
+    """Whether a row may have a field; to plan a reading takes longer than to search for it."""
+    found = "select exists (from file_rows where contains(row, ?))"
+    return bool(value_of(cursor, found, [json.dumps(field)]))
 
 
 def _unvoted(cursor: Cursor, format: VoteFormat) -> int:

@@ -87,6 +87,8 @@ class VoteFormat:
         Fields besides the conversations that may hold lists of texts.
     unvoted : str
         SQL: whether a row holds no vote, and is left out and counted.
+    said : tuple of str
+        Fields that tell an outcome by a word or a name; see `meanings`.
     """
 
     title: str
@@ -106,20 +108,18 @@ class VoteFormat:
     fields: tuple[str, ...] = ()
     lists: tuple[str, ...] = ()
     unvoted: str = "false"
+    said: tuple[str, ...] = ()
 
 
-def _listed(words: tuple[str, ...]) -> str:
-    return ", ".join(map(quoted, words))
-
-
-_WORD = "regexp_replace(lower(trim(word)), '[\\s_-]+', '_', 'g')"
-_MEANINGS = " ".join(
-    f"when {_WORD} in ({_listed(words)}) then {quoted(outcome.value)}"
+_MEANINGS = ", ".join(
+    f"{quoted(word)}: {quoted(outcome.value)}"
     for outcome, words in WINNERS.items()
+    for word in words
 )
 # A name that is exactly a model's is that model's; in other case, where that leaves no doubt.
 MACROS = f"""
-create or replace temp macro outcome_by_word(word) as case {_MEANINGS} end;
+create or replace temp macro outcome_by_word(word) as
+    map {{{_MEANINGS}}}[regexp_replace(lower(trim(word)), '[\\s_-]+', '_', 'g')];
 create or replace temp macro outcome_by_name(word, first, second) as
     case
         when first = second then null
@@ -144,18 +144,26 @@ def _winner(field: str, first: str, second: str) -> str:
     )
 
 
+def meanings(field: str) -> str:
+    """Return the columns of what a field means as a word, and as a name.
+
+    A macro would be computed, and planned, wherever its result is needed.
+    """
+    return (
+        f"outcome_by_word({field}) as {field}_word, "
+        f"outcome_by_name({field}, shown_first, shown_second) as {field}_name"
+    )
+
+
 def _outcome_of(field: str) -> str:
     """Return SQL for the outcome that a word or a name in a field means."""
-    return (
-        f"coalesce(outcome_by_word({field}), outcome_by_name({field}, shown_first, shown_second))"
-    )
+    return f"coalesce({field}_word, {field}_name)"
 
 
 def _faults_of(field: str) -> str:
     """Return SQL for what is wrong with such a field."""
-    by_name = f"outcome_by_name({field}, shown_first, shown_second)"
     return (
-        f"when outcome_by_word({field}) <> {by_name} then '{field} ' || short({field}) || "
+        f"when {field}_word <> {field}_name then '{field} ' || short({field}) || "
         "' names one model, and the side of the other' "
         f"when {field} is not null and {_outcome_of(field)} is null "
         f"then 'unknown {field} ' || short({field}) "
@@ -305,5 +313,6 @@ FORMATS = (
         replies_b="coalesce(answers(spoken_b, starts_b), "
         "if(response_b is null, null, [response_b]))",
         fields=read_names(),
+        said=("winner", VERDICT),
     ),
 )

@@ -356,6 +356,7 @@ def test_a_judge_decides_in_a_german_arena(any_arena, visit):
     assert any_arena.app.stored(counts.format("votes"), told["Duell"]) == [(0,)]
 
 
+@pytest.mark.slow
 def test_who_has_a_password_annotates_and_signs_out(any_arena, patient):
     """The vote is that of who has signed in; it tells no name, nor does any tab."""
     any_arena.become(any_arena.usual + SIGN_IN.format(hash_password(PASSWORD)), "--annotate")

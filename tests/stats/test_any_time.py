@@ -193,6 +193,18 @@ def test_somebody_must_look():
         WatchPlan(SimulationPlan(truth, 1), every=101)
 
 
+def test_as_many_walks_pass_the_boundary_by_the_planned_votes_as_wanted():
+    """Walks of one step a vote, which are looked at as rarely as those of the plan."""
+    signal, models, alpha, walks = 0.02, 3, 0.05, 2000
+    votes = any_time.stopping_votes(signal, models, alpha, 0.5)
+    looks = np.unique(np.geomspace(15, votes, 150).round()).astype(int)
+    rng = np.random.default_rng(33)
+    steps = signal**0.5 + rng.standard_normal((walks, looks[-1]))
+    far = steps.cumsum(axis=1)[:, looks - 1] / np.sqrt(looks)
+    passed = (far > [any_time.boundary(n, models, alpha) for n in looks]).any(axis=1)
+    assert passed.mean() == pytest.approx(0.5, abs=4 * (0.25 / walks) ** 0.5)
+
+
 def test_a_difference_that_the_first_look_tells_needs_no_more_votes():
     """Looks then all have as many votes, up to rounding."""
     votes = any_time.stopping_votes(1e6, 3, 0.001, 0.8)

@@ -324,6 +324,8 @@ def client(url: str, key: str) -> openai.AsyncOpenAI:
         base_url=f"{url}/v1",
         max_retries=0,
         timeout=openai.Timeout(SILENCE, connect=10),
+        # One that was kept may be dead without a word: what is asked on it is silence.
+        default_headers={"Connection": "close"},
     )
 
 

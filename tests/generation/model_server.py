@@ -59,6 +59,8 @@ class ModelServer:
         Those that it says it holds: its model's, unless others are given.
     gate : threading.Event
         While it is not set, no token is written.
+    clients : set
+        Addresses of the connections on which anything was streamed.
     """
 
     model: object
@@ -78,6 +80,7 @@ class ModelServer:
     alter: object = staticmethod(lambda tokens: tokens)
     gate: threading.Event = field(default_factory=threading.Event)
     requests: list = field(default_factory=list)
+    clients: set = field(default_factory=set)
     writing: int = 0
     url: str = ""
 
@@ -116,6 +119,7 @@ class ModelServer:
         if self.refuses:
             return JSONResponse({"error": {"message": "out of memory"}}, 500)
         if asked.get("stream"):
+            self.clients.add(request.client)
             return StreamingResponse(self._events(asked), media_type="text/event-stream")
         if asked.get("prompt_logprobs", 0) > self.tells:
             told = f"Requested prompt logprobs of more than {self.tells}"

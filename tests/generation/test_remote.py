@@ -326,6 +326,16 @@ def test_many_replies_wait_for_one_proof(serve, meet):
     assert proofs(server) == 2
 
 
+def test_each_question_has_a_connection_of_its_own(serve, meet):
+    """One that was kept for the next may have died in between without a word."""
+    server = serve()
+    remote = meet(server)
+    for seed in range(2):
+        asked = request_of(remote, "Why?", Sampling(max_new_tokens=2), seed=seed)
+        decode(LockstepEngine({SERVED: remote}), [asked])
+    assert len(server.clients) == len(streams(server)) == 3
+
+
 def test_it_reads_as_it_reads_here(serve, meet, local):
     remote = meet(serve())
     assert remote.perplexity == pytest.approx(local[SERVED].perplexity, rel=1e-5)

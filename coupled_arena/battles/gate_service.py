@@ -13,12 +13,11 @@ import threading
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
 from coupled_arena.analysis.gate.paired import check_different
 from coupled_arena.analysis.gate.result import GateSettings
 from coupled_arena.battles.batch import BatchPlan, Marker, keep, take_up
-from coupled_arena.battles.gate_runs import GateWatcher, in_drawn_order
+from coupled_arena.battles.gate_runs import GateWatcher, in_drawn_order, keep_gates
 from coupled_arena.core.errors import ArenaError, PromptError, PromptLengthError, ScoreError
 from coupled_arena.core.language import N_, _
 from coupled_arena.core.records import (
@@ -27,8 +26,6 @@ from coupled_arena.core.records import (
     Mode,
     Prompt,
     Sampling,
-    new_id,
-    seed_to_hex,
 )
 from coupled_arena.generation.running import Running, Worker
 from coupled_arena.generation.turns import Models, next_request, with_turn
@@ -187,13 +184,7 @@ class Gates:
         with self._store.cursor() as cursor:
             known = gates.stored(cursor)
         plan = self._planned(asked, marker, known)
-        battles = tuple(battle.id for battle, _prompt in plan.battles())
-        same = (each for each in known if each.asks == asked.key and each.battles == battles)
-        gate = next(same, None) or StoredGate(
-            *(new_id(), *asked.key, seed_to_hex(plan.seed), plan.repetitions, battles),
-            datetime.now(UTC),
-        )
-        self._store.write(lambda cursor: gates.add(cursor, gate))
+        (gate,) = keep_gates(self._store, plan, asked.task, asked.margin, asked.alpha)
         watcher = GateWatcher(plan, Gate.start(asked.margin, asked.alpha))
         engine = self._models, self._worker
         return GateRun(gate, plan, marker, watcher, *engine, self._store, self._share)

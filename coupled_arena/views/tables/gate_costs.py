@@ -178,6 +178,17 @@ def size_of(row: Costing) -> float | None:
     return row.cost.memory or row.cost.bytes_per_weight
 
 
+def known_costs(found: GateReport) -> Table[Costing]:
+    """Return the same with the columns for people of which something is known."""
+    table, rows = cost_table(found), costings(found)
+    lacking = [
+        name
+        for name in ("bytes_per_weight", "memory", "tokens_per_second")
+        if all(getattr(row.cost, name) is None for row in rows)
+    ]
+    return table.without(*lacking)
+
+
 def cost_table(found: GateReport) -> Table[Costing]:
     """Return a row for the base and each candidate; none where no cost is known."""
     return table_of(COSTS, costings(found), alpha=2 * found.settings.alpha)

@@ -151,7 +151,7 @@ def candidates_figure(found: GateReport, *, dark: bool = False) -> go.Figure:
     ends = min(margin, *(low for *_, low, _high in points)), max(0.0, *(p[3] for p in points))
     beyond = 0.08 * (ends[1] - ends[0])
     lines = [
-        _line([x, x], [-0.6, len(rows) - 0.6], colour, dash)
+        _beside_marks(x, len(rows), colour, dash)
         for x, colour, dash in ((margin, theme.other, "dash"), (0.0, theme.faint, "dot"))
     ]
     dots = interval_dots(points, theme)
@@ -179,6 +179,14 @@ def candidates_figure(found: GateReport, *, dark: bool = False) -> go.Figure:
     }
     figure = row_figure([*lines, dots], rows, theme, head, axis)
     return figure.update_layout(separators=separators())
+
+
+def _beside_marks(x: float, rows: int, colour: str, dash: str) -> dict[str, Any]:
+    """Return a line across the marks of all rows, with gaps where their names stand."""
+    ends: list[float | None] = []
+    for row in range(rows):
+        ends += [row - 0.12, row + 0.4, None]
+    return _line([x] * len(ends), ends, colour, dash)
 
 
 def flips_figure(found: GateReport, candidate: CandidateGate, *, dark: bool = False) -> go.Figure:

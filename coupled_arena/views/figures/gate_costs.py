@@ -117,8 +117,11 @@ def _dots(
         "text": [
             shortened(row.model, 24) if one else "" for row, one in zip(rows, named, strict=True)
         ],
-        # Beside its interval, and within the figure.
-        "textposition": ["top right" if x < max(sizes) / 2 else "top left" for x in sizes],
+        # Beside its interval, and within the figure; that of the base, which has none, below it.
+        "textposition": [
+            f"{'top' if at else 'bottom'} {'right' if x < max(sizes) / 2 else 'left'}"
+            for at, x in enumerate(sizes)
+        ],
         "error_y": {
             "type": "data",
             "symmetric": False,

@@ -140,6 +140,11 @@ class Gates:
         newest = self._newest
         return newest.trouble if newest and newest.gate.id == gate else None
 
+    def speeds(self, gate: str) -> Mapping[str, float]:
+        """Return the tokens a second of its models, of the newest run if it is of this gate."""
+        newest = self._newest
+        return newest.speeds if newest and newest.gate.id == gate else {}
+
     def start(self, asked: Asked) -> StoredGate:
         """Begin to answer a question, or go on where its last run ended.
 
@@ -226,6 +231,8 @@ class GateRun:
         Whether the run leaves all places to visitors who wait.
     trouble : ArenaError or None
         Why it ended, where neither anybody stopped it nor all was known or answered.
+    speeds : mapping of str to float
+        Tokens a second of its models on a processor, when its last battle ended.
     """
 
     def __init__(
@@ -243,6 +250,7 @@ class GateRun:
         self.stopping, self.ended = threading.Event(), threading.Event()
         self.crowded = False
         self.trouble: ArenaError | None = None
+        self.speeds: Mapping[str, float] = {}
         self._plan, self._marker, self._watcher = plan, marker, watcher
         self._models, self._worker, self._store, self._share = models, worker, store, share
         self._waiting: deque[tuple[Battle, Prompt]] = deque()
@@ -335,6 +343,8 @@ class GateRun:
                 continue
             battle = with_turn(each.battle, each.prompt, each.running, self._models)
             keep(battle, self._marker(battle), self._store, self._watcher)
+            names = self._plan.models
+            self.speeds = {name: n for name, n in self._worker.speeds.items() if name in names}
         for each in ended:
             if each.running.error:
                 raise each.running.error

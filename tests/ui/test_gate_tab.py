@@ -142,8 +142,8 @@ def test_an_address_opens_a_run_with_its_card_and_flips(tab, store):
     assert looked(tab, saved["address"])[tab._run] == gate.id
 
 
-def test_costs_are_a_table_of_what_is_known_beside_independent_noise(tab, store):
-    """Nobody knows how fast the models are, so no column says so."""
+def test_costs_are_a_table_of_what_is_known_beside_independent_noise(tab, store, monkeypatch):
+    """After a restart nobody knows how fast the models are, so no column says so."""
     facts = {f"{name}/weights": "4000000" for name in (BASE, OTHER)}
     facts |= {f"{BASE}/bytes per weight": "4.0", f"{OTHER}/bytes per weight": "1.25"}
     gate = stored_gate(store, prompts=3, flips=1, facts=facts)
@@ -156,6 +156,8 @@ def test_costs_are_a_table_of_what_is_known_beside_independent_noise(tab, store)
     assert "Independent noise changes 0.0%" in shown[tab._costs]
     assert ">1.25</td>" in shown[tab._costs]
     assert shown[tab._plots[GATE_COSTS][0]].visible
+    monkeypatch.setattr(tab._gates, "speeds", lambda gate: {BASE: 9.4, OTHER: 30.0})
+    assert ">30</td>" in looked(tab, gate_address(gate))[tab._costs]
 
 
 def test_an_address_without_settings_opens_the_newest_run(tab, store):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import gradio as gr
 import plotly.graph_objects as go
 
+from coupled_arena.analysis.gate.churn import with_speeds
 from coupled_arena.analysis.gate.stored import GateStanding, LiveGates
 from coupled_arena.api.gates import gate
 from coupled_arena.battles.gate_service import Asked, Gates
@@ -343,6 +344,8 @@ class GateTab:
                 self._flips: gr.Row(visible=False),
                 self._beside: gr.Row(visible=False),
             }
+        if standing.report and (speeds := self._gates.speeds(standing.gate.id)):
+            standing = replace(standing, report=with_speeds(standing.report, speeds))
         here = view.running == view.gate
         found, drawings = standing.candidate, dict[Any, Any]()
         if standing.report and found:

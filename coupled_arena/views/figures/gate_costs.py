@@ -106,6 +106,11 @@ def _named(rows: tuple[Costing, ...], sizes: list[float], room: tuple[float, flo
     return named
 
 
+def _beside(row: Costing, inward: str) -> str:
+    """Return where a name stands: beside the interval, and away from the name of the base."""
+    return f"{'bottom' if row.difference < 0 else 'top'} {inward}"
+
+
 def _dots(
     rows: tuple[Costing, ...], sizes: list[float], named: list[bool], theme: Theme
 ) -> dict[str, object]:
@@ -117,10 +122,9 @@ def _dots(
         "text": [
             shortened(row.model, 24) if one else "" for row, one in zip(rows, named, strict=True)
         ],
-        # Beside its interval, and within the figure; that of the base, which has none, below it.
         "textposition": [
-            f"{'top' if at else 'bottom'} {'right' if x < max(sizes) / 2 else 'left'}"
-            for at, x in enumerate(sizes)
+            _beside(row, inward="right" if x < max(sizes) / 2 else "left")
+            for row, x in zip(rows, sizes, strict=True)
         ],
         "error_y": {
             "type": "data",

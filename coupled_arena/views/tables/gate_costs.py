@@ -116,7 +116,7 @@ COSTS: tuple[Column[Costing], ...] = (
         float,
         "Lower bound of the difference, for all candidates together",
         heading=LEVEL,
-        text=lambda row: span(row.low, row.high, "+.4f"),
+        text=lambda row: _UNKNOWN if row.low == row.high else span(row.low, row.high, "+.4f"),
         by="difference",
     ),
     Column("high", float, "Upper bound of the difference"),

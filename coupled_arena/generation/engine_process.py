@@ -440,8 +440,7 @@ class EngineProcess:
 
     def _take_message(self, message: object) -> None:
         if isinstance(message, Report):
-            self._failing = message.failing
-            self.speeds = message.speeds or self.speeds
+            self._failing, self.speeds = message.failing, message.speeds or self.speeds
             for number, gained in message.grown.items():
                 self._runs[number].grow(gained)
             for number, ahead in message.places.items():

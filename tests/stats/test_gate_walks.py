@@ -83,9 +83,12 @@ def test_a_rare_large_group_that_loses_all_is_no_longer_missed(rng, size):
     assert (bets.most_above[:, 0] >= math.log(1 / ALPHA)).mean() <= ALPHA
 
 
-@pytest.mark.parametrize(("flip", "seen"), [(0.0, 52), (0.03, 100), (0.03, 400), (0.09, 200)])
+@pytest.mark.parametrize(("flip", "seen"), [(0.0, 52), (0.03, 100), (0.03, 400), (0.1, 50)])
 def test_how_many_more_are_expected_is_right_in_the_middle(rng, flip, seen):
-    """The median of what is told over what it takes, of those that go on, is near 1."""
+    """The median of what is told over what it takes, of those that go on, is near 1.
+
+    With many flips, and a wide prior or stakes that know the mean, it was half of it.
+    """
     most = 1000 if flip == 0 else 9000 if flip < 0.05 else 24_000
     drawn = flips(rng, flip, flip, most, 60)
     taken = shown_after(drawn, 0.02)
@@ -95,7 +98,7 @@ def test_how_many_more_are_expected_is_right_in_the_middle(rng, flip, seen):
         for at in left
     ]
     ratio = np.median((seen + np.array(told)) / taken[left])
-    assert ratio == pytest.approx(1, abs=0.05 if flip == 0 else 0.5)
+    assert ratio == pytest.approx(1, abs=0.05 if flip == 0 else 0.4)
 
 
 def test_nothing_more_is_expected_of_what_is_known_and_hardly_any_number_at_the_margin():

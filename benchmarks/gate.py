@@ -28,7 +28,7 @@ from coupled_arena.stats.gate.fixed import Sample, p_above
 
 ALPHA = 0.05
 BLOCK = 500  # prompts at once
-SEEN = 50, 100, 200, 400, 800
+SEEN = 50, 100, 200, 400
 Floats = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int, int], Floats]
 
@@ -235,10 +235,15 @@ def again(drawn: Floats) -> Draw:
 
 
 def expected(repeats: int) -> None:
-    """Print the median of prompts that are expected in all over those that it takes."""
+    """Print prompts that are expected in all over those that it takes: median, and how far off.
+
+    Of runs that go on; half of them are off by the factor in brackets, or more.
+    """
     row("expected over needed, margin .02", *(f"after {n}" for n in SEEN))
     row(*["---"] * (1 + len(SEEN)))
-    for lost, gained, most in ((0, 0, 500), (0.03, 0.03, 9_000), (0.09, 0.09, 24_000)):
+    settings = ((0, 0, 500), (0.02, 0.02, 8_000), (0.1, 0.1, 30_000), (0.2, 0.2, 60_000))
+    settings += ((0.03, 0.04, 6_000), (0.07, 0.03, 15_000))
+    for lost, gained, most in settings:
         rng = np.random.default_rng(38)
         drawn = flips(lost, gained)(rng, most, repeats)
         cells: list[str] = []
@@ -251,7 +256,9 @@ def expected(repeats: int) -> None:
                 continue
             gates = (Gate.start(0.02, ALPHA).after(drawn[:n, at, None]) for at in left)
             told = [further(gate)[0] or math.inf for gate in gates]
-            cells.append(f"{np.median((n + np.array(told)) / taken[left]):.2f}")
+            ratio = (n + np.array(told)) / taken[left]
+            off = math.exp(np.median(np.abs(np.log(np.minimum(ratio, 100)))))
+            cells.append(f"{np.median(ratio):.2f} ({off:.1f})")
         row(f"flips {lost:g}, {gained:g}", *cells)
 
 

@@ -9,20 +9,58 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 
 import numpy as np
 
 from coupled_arena.analysis.gate.order import drawn_order
 from coupled_arena.battles.batch import BatchPlan, Watcher
-from coupled_arena.core.records import Prompt
+from coupled_arena.core.records import Prompt, new_id, seed_to_hex
 from coupled_arena.stats.gate.betting import Gate
 from coupled_arena.stats.gate.expected import further
+from coupled_arena.store.database import Store
+from coupled_arena.store.tables import gates
+from coupled_arena.store.tables.gates import StoredGate
 
 
 def in_drawn_order(prompts: Sequence[Prompt], seed: int) -> tuple[Prompt, ...]:
     """Return prompts in the random order of a seed, in which `gate` takes stored ones, too."""
     names = [prompt.id or prompt.text for prompt in prompts]
     return tuple(prompts[at] for at in drawn_order(names, seed))
+
+
+def keep_gates(
+    store: Store, plan: BatchPlan, metric: str, margin: float, alpha: float
+) -> tuple[StoredGate, ...]:
+    """Store what a plan asks of each candidate, and return it.
+
+    The same question, in the same order, is one gate, whichever run has more prompts. Of several
+    candidates each is kept at its share of `alpha`, so that what is said of them one by one holds
+    for all together.
+    """
+    base, *candidates = plan.models
+    battles = tuple(battle.id for battle, _prompt in plan.battles())
+    with store.cursor() as cursor:
+        known = gates.stored(cursor)
+    found: list[StoredGate] = []
+    for each in candidates:
+        asks = base, each, metric, margin, alpha / len(candidates)
+        answers = plan.size // max(len(plan.prompts), 1)
+        of_run = seed_to_hex(plan.seed), answers, battles, datetime.now(UTC)
+        gate = StoredGate(new_id(), *asks, *of_run)
+        found.append(next(filter(None, (_continued(old, gate) for old in known)), gate))
+    for gate in found:
+        store.write(lambda cursor, gate=gate: gates.add(cursor, gate))
+    return tuple(found)
+
+
+def _continued(old: StoredGate, new: StoredGate) -> StoredGate | None:
+    """Return a gate with all battles that either plans, if one goes on as the other began."""
+    shorter, longer = sorted((old.battles, new.battles), key=len)
+    if (old.asks, old.answers) != (new.asks, new.answers) or longer[: len(shorter)] != shorter:
+        return None
+    return replace(old, battles=longer)
 
 
 class GateWatcher(Watcher):

@@ -13,12 +13,11 @@ import threading
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
 from coupled_arena.analysis.gate.paired import check_different
 from coupled_arena.analysis.gate.result import GateSettings
 from coupled_arena.battles.batch import BatchPlan, Marker, keep, take_up
-from coupled_arena.battles.gate_runs import GateWatcher, in_drawn_order
+from coupled_arena.battles.gate_runs import GateWatcher, in_drawn_order, keep_gates
 from coupled_arena.core.errors import ArenaError, PromptError, PromptLengthError, ScoreError
 from coupled_arena.core.language import N_, _
 from coupled_arena.core.records import (
@@ -27,8 +26,6 @@ from coupled_arena.core.records import (
     Mode,
     Prompt,
     Sampling,
-    new_id,
-    seed_to_hex,
 )
 from coupled_arena.generation.running import Running, Worker
 from coupled_arena.generation.turns import Models, next_request, with_turn
@@ -143,6 +140,11 @@ class Gates:
         newest = self._newest
         return newest.trouble if newest and newest.gate.id == gate else None
 
+    def speeds(self, gate: str) -> Mapping[str, float]:
+        """Return the tokens a second of its models, of the newest run if it is of this gate."""
+        newest = self._newest
+        return newest.speeds if newest and newest.gate.id == gate else {}
+
     def start(self, asked: Asked) -> StoredGate:
         """Begin to answer a question, or go on where its last run ended.
 
@@ -187,13 +189,7 @@ class Gates:
         with self._store.cursor() as cursor:
             known = gates.stored(cursor)
         plan = self._planned(asked, marker, known)
-        battles = tuple(battle.id for battle, _prompt in plan.battles())
-        same = (each for each in known if each.asks == asked.key and each.battles == battles)
-        gate = next(same, None) or StoredGate(
-            *(new_id(), *asked.key, seed_to_hex(plan.seed), plan.repetitions, battles),
-            datetime.now(UTC),
-        )
-        self._store.write(lambda cursor: gates.add(cursor, gate))
+        (gate,) = keep_gates(self._store, plan, asked.task, asked.margin, asked.alpha)
         watcher = GateWatcher(plan, Gate.start(asked.margin, asked.alpha))
         engine = self._models, self._worker
         return GateRun(gate, plan, marker, watcher, *engine, self._store, self._share)
@@ -235,6 +231,8 @@ class GateRun:
         Whether the run leaves all places to visitors who wait.
     trouble : ArenaError or None
         Why it ended, where neither anybody stopped it nor all was known or answered.
+    speeds : mapping of str to float
+        Tokens a second of its models on a processor, when its last battle ended.
     """
 
     def __init__(
@@ -252,6 +250,7 @@ class GateRun:
         self.stopping, self.ended = threading.Event(), threading.Event()
         self.crowded = False
         self.trouble: ArenaError | None = None
+        self.speeds: Mapping[str, float] = {}
         self._plan, self._marker, self._watcher = plan, marker, watcher
         self._models, self._worker, self._store, self._share = models, worker, store, share
         self._waiting: deque[tuple[Battle, Prompt]] = deque()
@@ -344,6 +343,8 @@ class GateRun:
                 continue
             battle = with_turn(each.battle, each.prompt, each.running, self._models)
             keep(battle, self._marker(battle), self._store, self._watcher)
+            names = self._plan.models
+            self.speeds = {name: n for name, n in self._worker.speeds.items() if name in names}
         for each in ended:
             if each.running.error:
                 raise each.running.error

@@ -1,7 +1,8 @@
 """The language of what visitors read: one for a whole arena, from a gettext catalog.
 
 The texts in the program are English and name their translations. Nothing else is translated:
-the command line, logs, keys, exports and stored values.
+the command line, logs, keys, exports and stored values. Numbers are English, too, unless a text is
+filled by `filled`, or a number is written by `number`.
 """
 
 from __future__ import annotations
@@ -10,7 +11,10 @@ import gettext
 import json
 from collections.abc import Iterable
 from functools import reduce
+from numbers import Real
 from pathlib import Path
+from string import Formatter
+from typing import Any
 
 from coupled_arena.core.errors import SettingsError
 
@@ -74,6 +78,39 @@ def chained(text: str, parts: Iterable[str]) -> str:
     The first two are put into it, what comes of that and the third again, and so on.
     """
     return reduce(lambda one, other: text.format(one=one, other=other), parts)
+
+
+def localised(digits: str) -> str:
+    """Return a number that was written in English with the marks of the language in force."""
+    marks = separators()
+    return digits.translate({ord("."): marks[0], ord(","): marks[1]})
+
+
+def separators() -> str:
+    """Return the decimal mark and that of thousands, as plotly's `separators` has them."""
+    example = _("1,234.5")
+    return example[-2] + example[1]
+
+
+def number(value: float, form: str = "") -> str:
+    """Return a number, formatted as `format` does, in the language in force."""
+    return localised(format(value, form))
+
+
+class _Filling(Formatter):
+    """Formats as `str.format`, with numbers in the language in force."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        text = super().format_field(value, format_spec)
+        return localised(text) if isinstance(value, Real) else text
+
+
+def filled(text: str, /, **values: Any) -> str:
+    """Return a text with its places filled, and its numbers in the language in force.
+
+    What is no number stays as it is: the point in the name of a model is no decimal mark.
+    """
+    return _Filling().vformat(text, (), values)
 
 
 def script_texts() -> dict[str, str | list[str]]:

@@ -185,7 +185,8 @@ class _Child:
             before, failing = failing, self._worker.failing
             beats = time.monotonic() - reported >= BEAT
             if grown or places or ended or failing != before or beats:
-                self._pipe.send(Report(grown, places, ended, failing))
+                speeds = self._engine.speeds() if ended else {}
+                self._pipe.send(Report(grown, places, ended, failing, speeds))
                 reported = time.monotonic()
 
     def _take_ended(self) -> dict[int, Ended]:

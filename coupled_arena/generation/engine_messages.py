@@ -128,12 +128,15 @@ class Report:
         How many turns begin before one; None once it has begun.
     failing : bool
         Whether step after step has failed, and none gone well since.
+    speeds : mapping of str to float
+        Where a turn has ended, as `LockstepEngine.speeds` has them.
     """
 
     grown: dict[int, tuple[str, ...]]
     places: dict[int, int | None]
     ended: dict[int, Ended]
     failing: bool
+    speeds: dict[str, float] = field(default_factory=dict[str, float])
 
 
 # Seconds: from a small model on a GPU to a large one on a processor that reads a prompt.

@@ -282,6 +282,7 @@ class EngineProcess:
         self.models: dict[str, StandIn] = {}
         self.away = 0
         self.left_out: dict[str, str] = {}
+        self.speeds: dict[str, float] = {}
         self._loading, self._fatal, self._stuck = "", dict[str, str](), dict[str, str]()
         self.room = Room(self.models, None)
         self.ended: Counter[How] = Counter(dict.fromkeys(HOW, 0))
@@ -439,7 +440,7 @@ class EngineProcess:
 
     def _take_message(self, message: object) -> None:
         if isinstance(message, Report):
-            self._failing = message.failing
+            self._failing, self.speeds = message.failing, message.speeds or self.speeds
             for number, gained in message.grown.items():
                 self._runs[number].grow(gained)
             for number, ahead in message.places.items():

@@ -253,7 +253,8 @@ class LockstepEngine:
         Only of models on a processor. A GPU works on while the next model begins, and a server
         while nobody looks: there a step's time says nothing of its model.
         """
-        return {name: n / seconds for name, (n, seconds) in self._written.items() if n}
+        written = list(self._written.items())  # a step may add one, in another thread
+        return {name: n / seconds for name, (n, seconds) in written if n}
 
     def fail_all(self, error: ArenaError) -> None:
         """End every turn with an error and start afresh."""

@@ -139,6 +139,11 @@ class Worker(Protocol):
         """Why models do not take part, by name."""
         ...
 
+    @property
+    def speeds(self) -> Mapping[str, float]:
+        """The tokens that each model on a processor has written in a second of its own steps."""
+        ...
+
     def check(self, request: Request) -> None:
         """Raise PromptLengthError where the memory never holds such a turn."""
         ...

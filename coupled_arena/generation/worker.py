@@ -74,6 +74,11 @@ class EngineWorker:
         return self._engine.failures >= _FAILING
 
     @property
+    def speeds(self) -> dict[str, float]:
+        """The tokens that each model has written in a second of its own steps."""
+        return self._engine.speeds()
+
+    @property
     def stepping(self) -> float:
         """For how many seconds a step has gone on; 0 between two."""
         began = self._step_began

@@ -130,6 +130,11 @@ def gate_address(gate: StoredGate) -> str:
     return GateAddress(*gate.asks, gate.id).query
 
 
+def short_gate_address(gate: StoredGate) -> str:
+    """Return an address of a run that fits into a line, and leads to the same."""
+    return GateAddress(gate=gate.id).query
+
+
 def read_gate_address(query: str) -> GateAddress:
     """Read a query string.
 

@@ -45,6 +45,10 @@ class Hands(EngineWorker):
         return self.engine.battles
 
     @property
+    def speeds(self):
+        return self.engine.speeds()
+
+    @property
     def waiting(self):
         return self.waits
 
@@ -122,6 +126,8 @@ def test_a_run_answers_scores_and_stores_until_it_is_known(make, models, worker,
     first = store.battle(gate.battles[0])
     assert (first.origin, first.experiment) == (Origin.GENERATE, gate.experiment)
     assert {*first.models} == {BASE, OTHER}
+    assert {*service.speeds(gate.id)} == {BASE, OTHER}
+    assert service.speeds("of another") == {}
 
 
 def test_what_is_stopped_goes_on_with_the_same_battles(make, models, worker, store):

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
+from coupled_arena.store.database import Store
+from coupled_arena.store.tables import gates
 from tests.small_models import SMALL_MODELS, save_small_models
 
 RED, GREEN, BLUE = "small-red", "small-green", "small-blue"
@@ -49,8 +52,12 @@ def test_a_run_ends_once_it_is_known_and_what_it_stored_says_the_same(gate):
     assert (code, stored["candidates"]) == (0, answer["candidates"])
 
 
+<<<<<<< HEAD
 @pytest.mark.slow
 def test_one_that_ended_early_goes_on(gate):
+=======
+def test_one_that_ended_early_goes_on_and_is_in_reports(gate, call, tmp_path):
+>>>>>>> 65d17e66af96d90d0d628eb03d8ed26c16830f48
     asked = RED, GREEN, BLUE, "--task", "quiz", "--margin", "0.01", "--answers", "2"
     code, first, _ = gate(*asked, "--most-prompts", "8")
     assert (code, [each["verdict"] for each in first["candidates"]]) == (4, ["cannot tell"] * 2)
@@ -59,12 +66,26 @@ def test_one_that_ended_early_goes_on(gate):
     assert (more["drawn"]["battles"], more["drawn"]["skipped"]) == (8, 16)
     _, whole, _ = gate(*asked, "--most-prompts", "12", db="other.duckdb")
     assert told(whole) == told(more)
+    # A report has each candidate once, whichever run had more prompts, at its share of alpha.
+    out = tmp_path / "report"
+    call("report", "--db", tmp_path / "arena.duckdb", "--out", out)
+    text = (out / "report.html").read_text(encoding="utf-8")
+    assert re.findall(f"(small-.*) against {RED} on quiz</h3>", text) == [BLUE, GREEN]
+    assert text.count("Each bound holds at 97.5%.") == 2
+    assert "prompts lack" not in text
+    assert [row[1] for row in stored_gates(tmp_path)] == [24, 24]
 
 
-def test_one_look_asks_all_prompts_and_time_ends_it(gate):
+def stored_gates(folder):
+    with Store.open(folder / "arena.duckdb", read_only=True) as store, store.cursor() as cursor:
+        return [(each.candidate, len(each.battles)) for each in gates.stored(cursor)]
+
+
+def test_one_look_asks_all_prompts_and_time_ends_it(gate, tmp_path):
     asked = RED, GREEN, "--task", "quiz", "--margin", "0.5"
     _, once, _ = gate(*asked, "--look", "once", "--most-prompts", "40")
     assert once["drawn"]["battles"] == 40
+    assert stored_gates(tmp_path) == []  # no report looks as often as it was decided
     code, answer, error = gate(*asked, "--minutes", "0", db="other.duckdb")
     assert (code, answer) == (4, None)
     assert "Cannot tell: answered prompts: 0. Give more --minutes." in error

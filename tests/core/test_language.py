@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import ast
+import gettext
 import re
 import string
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from coupled_arena.cli import main
 from coupled_arena.core.choices import Copula, Correction, Covariance, Cutoff, PValues, Weighting
-from coupled_arena.core.language import FOLDER, languages
+from coupled_arena.core.language import (
+    FOLDER,
+    _Installed,
+    filled,
+    languages,
+    number,
+    separators,
+)
 from coupled_arena.views.figures import caption
 from coupled_arena.views.tables.audit import AUDIT_MODELS
 from tests import catalog
@@ -94,6 +103,21 @@ def test_a_language_is_one_for_a_process_and_constants_follow_it():
     )
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert said.stdout == "Clearer Klarer\n"
+
+
+def test_numbers_of_a_text_are_in_its_language_and_points_of_names_stay(monkeypatch):
+    text = "{model}: {share:.1%} of {n:,}, {low:+.3f}, {flag}"
+    values = {
+        "model": "Llama-3.1",
+        "share": 0.125,
+        "n": 12345,
+        "low": np.float64(-0.5),
+        "flag": True,
+    }
+    assert filled(text, **values) == text.format(**values)
+    monkeypatch.setattr(_Installed, "texts", gettext.translation(catalog.DOMAIN, FOLDER, ["de"]))
+    assert filled(text, **values) == "Llama-3.1: 12,5% of 12.345, -0,500, True"
+    assert (number(1234.5, ",.2f"), separators()) == ("1.234,50", ",.")
 
 
 def test_no_text_of_the_program_escapes_extraction():

@@ -86,13 +86,15 @@ def test_a_rare_large_group_that_loses_all_is_no_longer_missed(rng, size):
 @pytest.mark.parametrize(
     ("flip", "seen"),
     [
-        (0.0, 52),
-        (0.03, 100),
-        *(pytest.param(*each, marks=pytest.mark.slow) for each in ((0.03, 400), (0.09, 200))),
+        *((0.0, 52), (0.1, 50)),
+        *(pytest.param(0.03, seen, marks=pytest.mark.slow) for seen in (100, 400)),
     ],
 )
 def test_how_many_more_are_expected_is_right_in_the_middle(rng, flip, seen):
-    """The median of what is told over what it takes, of those that go on, is near 1."""
+    """The median of what is told over what it takes, of those that go on, is near 1.
+
+    With many flips, and a wide prior or stakes that know the mean, it was half of it.
+    """
     most = 1000 if flip == 0 else 9000 if flip < 0.05 else 24_000
     drawn = flips(rng, flip, flip, most, 60)
     taken = shown_after(drawn, 0.02)
@@ -102,7 +104,7 @@ def test_how_many_more_are_expected_is_right_in_the_middle(rng, flip, seen):
         for at in left
     ]
     ratio = np.median((seen + np.array(told)) / taken[left])
-    assert ratio == pytest.approx(1, abs=0.05 if flip == 0 else 0.5)
+    assert ratio == pytest.approx(1, abs=0.05 if flip == 0 else 0.4)
 
 
 def test_nothing_more_is_expected_of_what_is_known_and_hardly_any_number_at_the_margin():

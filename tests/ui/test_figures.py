@@ -24,7 +24,6 @@ from coupled_arena.ui.tabs.risk import RiskTab, StoredReplies
 from coupled_arena.views.figures.registry import (
     FIGURES,
     GATE_CANDIDATES,
-    GATE_COSTS,
     SIZE_AGAINST_COVERAGE,
     figures_of,
 )
@@ -68,9 +67,8 @@ def test_a_tab_has_the_figures_of_its_result(result):
     with Store.in_memory() as store, gr.Blocks() as page:
         made(store).build()
     ids = {each.elem_id for each in page.blocks.values() if isinstance(each, gr.Plot)}
-    # Of two figures that differ by what is counted, the page has one; a run has one candidate, and
-    # its models are loaded already.
-    lacking = (SIZE_AGAINST_COVERAGE, GATE_CANDIDATES, GATE_COSTS)
+    # Of two figures that differ by what is counted, the page has one; a run has one candidate.
+    lacking = (SIZE_AGAINST_COVERAGE, GATE_CANDIDATES)
     there = [figure for figure in figures_of(result) if figure not in lacking]
     assert ids == {f"{prefix}-{figure.slug}" for figure in there}
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from types import SimpleNamespace
 
@@ -21,6 +24,7 @@ from coupled_arena.store.tables import gates, scores
 from coupled_arena.tasks.registry import TASKS
 from coupled_arena.ui.tabs.gate import GateTab
 from coupled_arena.views.addresses import GateAddress, gate_address, read_gate_address
+from coupled_arena.views.figures.registry import GATE_COSTS
 from tests.battles.conftest import talking
 from tests.stored import answered
 
@@ -28,20 +32,23 @@ BASE, OTHER = "ann", "<b>bob"
 REQUEST = SimpleNamespace(session_hash="s")
 
 
-def stored_gate(store, margin=0.1, prompts=30, seed=2**60, flips=4):
-    """Store a gate with so many answered prompts; on each of the first few the other is wrong."""
-    marker = marker_for(TASKS["quiz"], None, limit=prompts + 5)
-    sampling = Sampling()
+def planned(seed, prompts, mode=Mode.COUPLED):
+    """All battles of a gate of that many questions, in the order of a seed."""
+    marker = marker_for(TASKS["quiz"], None, limit=prompts)
     asked = in_drawn_order(marker.prompts, seed)
-    plan = BatchPlan(asked, (BASE, OTHER), (Mode.COUPLED,), 1, seed, (sampling,))
-    battles = [*plan.battles()]
+    return [*BatchPlan(asked, (BASE, OTHER), (mode,), 1, seed, (Sampling(),)).battles()]
+
+
+def stored_gate(store, margin=0.1, prompts=30, seed=2**60, flips=4, facts=None):
+    """Store a gate with so many answered prompts; on each of the first few the other is wrong."""
+    battles = planned(seed, prompts + 5)
     ids = tuple(battle.id for battle, _prompt in battles)
     asks = BASE, OTHER, "quiz", margin, 0.05
     gate = gates.StoredGate("7" * 32, *asks, seed_to_hex(seed), 1, ids, datetime.now(UTC))
     store.write(lambda cursor: scores.declare(cursor, "quiz", source="benchmark"))
     store.write(lambda cursor: gates.add(cursor, gate))
     for n, (battle, prompt) in enumerate(battles[:prompts]):
-        made = answered(battle, prompt, ["one", "two"])
+        made = replace(answered(battle, prompt, ["one", "two"]), arithmetic=facts or {})
         right = [float(name == BASE or n >= flips) for name in battle.models]
         marks = [Score(0, place, "quiz", each, "x") for place, each in enumerate(right)]
         store.add_battle(made, marks)
@@ -120,6 +127,37 @@ def test_an_address_opens_a_run_with_its_card_and_flips(tab, store):
     assert lost.count("?battle=") == 4
     assert "0 from wrong to right" in shown[tab._gained]
     assert "30 of 35 prompts answered" in shown[tab._progress]
+    # One answer to each prompt says nothing of independent noise.
+    assert "changes the words of 100.0%" in shown[tab._costs]
+    assert "both models answer these prompts again" in shown[tab._costs]
+    # The picture has names as text, no seed, and an address that leads to the run.
+    saved = shown[tab._picture]
+    layout = saved["figure"]["layout"]
+    said = layout["title"]["subtitle"]["text"], *(each["text"] for each in layout["annotations"])
+    assert "&lt;b&gt;bob" in said[0]
+    assert not [text for text in said if "<b>bob" in text]
+    for text in ("<b>-0.133</b>", "Right to wrong", "30", "100.0%", "86.7%", "{link}"):
+        assert any(text in each for each in said)
+    assert str(int(gate.experiment, 16)) not in json.dumps(saved)
+    assert looked(tab, saved["address"])[tab._run] == gate.id
+
+
+def test_costs_are_a_table_of_what_is_known_beside_independent_noise(tab, store, monkeypatch):
+    """After a restart nobody knows how fast the models are, so no column says so."""
+    facts = {f"{name}/weights": "4000000" for name in (BASE, OTHER)}
+    facts |= {f"{BASE}/bytes per weight": "4.0", f"{OTHER}/bytes per weight": "1.25"}
+    gate = stored_gate(store, prompts=3, flips=1, facts=facts)
+    for battle, prompt in planned(7, 8, Mode.INDEPENDENT):
+        marks = [Score(0, place, "quiz", 1.0, "x") for place in range(2)]
+        store.add_battle(answered(battle, prompt, ["the same", "the same"]), marks)
+    shown = looked(tab, gate_address(gate))
+    heads = re.findall(r'<th scope="col">(.*?)</th>', shown[tab._costs])
+    assert heads[-2:] == ["Bytes per<br>weight", "Memory, MB"]
+    assert "Independent noise changes 0.0%" in shown[tab._costs]
+    assert ">1.25</td>" in shown[tab._costs]
+    assert shown[tab._plots[GATE_COSTS][0]].visible
+    monkeypatch.setattr(tab._gates, "speeds", lambda gate: {BASE: 9.4, OTHER: 30.0})
+    assert ">30</td>" in looked(tab, gate_address(gate))[tab._costs]
 
 
 def test_an_address_without_settings_opens_the_newest_run(tab, store):

@@ -36,16 +36,17 @@ def with_churn_and_costs(
     Parameters
     ----------
     metric : str, optional
-        As `read_paired` takes it, with selection, battles and seed.
+        As `read_paired` takes it, with selection, battles and seed. Other battles on the same
+        prompts only tell what independent noise changes.
     """
     models = (report.base, *(each.model for each in report.candidates))
     with store.cursor() as cursor:
         name = score_rows.one_metric(list(score_rows.metrics(cursor)), metric)
-        answers = _of_run(gate_answers(cursor, name, models, selection, battles), seed)
+        answers = _of_run(gate_answers(cursor, name, models, selection), seed)
         costs = {model: cost_of(newest_facts(cursor, model)) for model in models}
 
     def filled(each: CandidateGate) -> CandidateGate:
-        found = churn(answers, report.base, each.model, report.settings.alpha)
+        found = churn(answers, report.base, each.model, report.settings.alpha, battles)
         return replace(each, churn=found, cost=costs[each.model])
 
     return replace(
@@ -87,13 +88,23 @@ def cost_of(facts: Mapping[str, str]) -> Cost:
 
 
 def churn(
-    answers: Sequence[GateAnswer], base: str, candidate: str, alpha: float = 0.05
+    answers: Sequence[GateAnswer],
+    base: str,
+    candidate: str,
+    alpha: float = 0.05,
+    battles: Collection[str] | None = None,
 ) -> Churn | None:
     """Return the share of answers that a candidate changes, beside that of independent noise.
 
     Independent noise is measured, where there are such battles. Else the base's answer of one
     repetition is compared with the candidate's of another. Coupling keeps each model's law, so
     these are two draws with noise of their own.
+
+    Parameters
+    ----------
+    battles : collection of str, optional
+        The coupled battles that count. Others, and independent ones, count as independent noise, on
+        the same prompts.
 
     Returns
     -------
@@ -102,9 +113,17 @@ def churn(
     """
     coupled = list(_pairs(answers, base, candidate, Mode.COUPLED))
     alone = list(_pairs(answers, base, candidate, Mode.INDEPENDENT))
+    repeated = coupled
+    if battles is not None:
+        own = frozenset(battles)
+        coupled = [both for both in coupled if both[0].battle in own]
+        asked = {both[0].key for both in coupled}
+        alone, repeated = (
+            [both for both in some if both[0].key in asked] for some in (alone, repeated)
+        )
     if not coupled:
         return None
-    across = alone or list(_across(coupled))
+    across = alone or list(_across(repeated))
     return Churn(
         *(len(coupled), bool(alone)),
         *(_share(coupled, name, alpha) for name in ("text", "read")),

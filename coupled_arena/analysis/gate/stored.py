@@ -1,4 +1,4 @@
-"""What the gates of the app found, from the scores of their battles, as these are added.
+"""What stored gates found, from the scores of their battles, as these are added.
 
 A prompt counts once all before it are answered, as in the run itself: nothing here draws an order.
 """
@@ -11,9 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from coupled_arena.analysis.gate.churn import with_churn_and_costs
 from coupled_arena.analysis.gate.paired import PairedScores
 from coupled_arena.analysis.gate.result import CandidateGate, GateReport, GateSettings, gate_scores
+from coupled_arena.core.records import Mode
 from coupled_arena.store.database import Store
+from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.store.tables import gates
 from coupled_arena.store.tables.gates import StoredGate
 
@@ -65,11 +68,15 @@ def read_standing(store: Store, gate: StoredGate) -> GateStanding:
         categories=categories if any(categories) else (),
         clusters=tuple(map(str, range(len(prompts)))),  # each was drawn by itself
         battles=tuple(prompt.battle for prompt in prompts),
-        coupled=True,
+        coupled=all(prompt.mode is Mode.COUPLED for prompt in prompts),
         drawn=True,
     )
     settings = GateSettings(gate.margin, gate.alpha, seed=int(gate.experiment, 16))
-    return GateStanding(gate, gate_scores(scores, settings), len(prompts))
+    counted = gate.battles[: len(prompts) * gate.answers]
+    report = with_churn_and_costs(
+        *(gate_scores(scores, settings), store, gate.metric, Selection()), battles=counted
+    )
+    return GateStanding(gate, report, len(prompts))
 
 
 class LiveGates:
@@ -91,7 +98,7 @@ class LiveGates:
     def all(self) -> tuple[StoredGate, ...]:
         """Return all gates, the newest first."""
         with self._counting, self._store.cursor() as cursor:
-            number = gates.count(cursor)
+            number = gates.planned(cursor)
             if number != self._gates[0]:
                 self._gates = number, gates.stored(cursor)
             return self._gates[1]

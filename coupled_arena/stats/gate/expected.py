@@ -1,32 +1,39 @@
 r"""How many more units will probably tell, by the rule that gamblers follow.
 
-The future is drawn from what was seen: units with the variance so far, and a mean from its
-posterior. The prior of the mean is around no difference, with some margins for a standard
-deviation. For few units say little of a mean, and nobody gates what is sure to be far worse. Given
-a mean, the stake of each later unit follows from the rule itself. Units that nobody has seen,
-behind the first guesses, count less and less. So the logarithm of the capital grows by known
-expectations M and variances V. The chance that it has reached b is about
+Futures are drawn from what was seen. Each has a mean and a variance from their posteriors, and
+sums of later units, which are normal. The gamblers' rule then stakes on these sums as it does on
+units. So each future has what they lose while they still guess the mean badly. With many flips that
+is much. What is returned is the median, after which half of the futures have told.
 
-.. math:: \Phi((M - b) / \sqrt V) + \exp(2 b M / V) \Phi(-(b + M) / \sqrt V),
+The prior of the mean is around no difference, with half a margin for a standard deviation. Few
+units say little of a mean. As they look, or with a wide prior, it is too often far from the margin.
+The variance has half a flip more than was seen: units without a flip do not rule flips out.
 
-as of Brownian motion. What is returned is the median, where half of the futures have told.
-`benchmarks/gate.py` compares it with what it takes.
+`benchmarks/gate.py` compares what is returned with what it takes.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import log_ndtr, ndtr, ndtri
+from scipy.special import gammaincinv, ndtri
 
 from coupled_arena.stats.counts import FloatArray
-from coupled_arena.stats.gate.betting import MOST_STAKED, PSEUDO, VARIANCE, Gate
+from coupled_arena.stats.gate.betting import MOST_STAKED, PSEUDO, VARIANCE, Bets, Gate
 
-_PRIOR = 1.5  # margins
-_MOST = 10_000_000  # units from which more will hardly ever tell
-_LATER: FloatArray = np.unique(np.append(0.0, np.geomspace(1, _MOST, 160).round()))
-_MEANS: FloatArray = ndtri((np.arange(15) + 0.5) / 15)  # standard normal, each equally likely
+_PRIOR = 0.5  # margins
+_FLIP = 0.5  # that nobody has seen
+_MOST = 1_000_000  # units from which more will hardly ever tell
+_STEP = 0.08  # of all units so far: how many are drawn as one sum
+_FUTURES = 192
+_STEPS = 400  # more than there are until `_MOST`
+_DRAWN: FloatArray = np.random.default_rng(35).standard_normal((_STEPS, _FUTURES))
+# Each future has another mean and another variance, evenly over their posteriors.
+_SHARES: FloatArray = (np.arange(_FUTURES) + 0.5) / _FUTURES
+_MEANS: FloatArray = ndtri(_SHARES)
+_VARIANCES: FloatArray = np.random.default_rng(36).permutation(_SHARES)
 
 
 def further(gate: Gate) -> tuple[int | None, ...]:
@@ -45,66 +52,82 @@ def further(gate: Gate) -> tuple[int | None, ...]:
     )
 
 
-def _of_one(gate: Gate, candidate: int, at: int, missing: float) -> int | None:
-    bets, margin = gate.bets, gate.margin
-    n, weight, total = (
-        float(each[candidate]) for each in (bets.units, bets.weight, bets.difference)
-    )
-    weights, once, twice = (float(each[candidate]) for each in bets.squares)
-    usual = weight / n if n else 1.0
-    far = total + margin * weight
-    around = max(twice + 2 * margin * once + margin**2 * weights - far**2 / max(n, 1), 0.0)
-    variance = around / n if n else VARIANCE
-    # Posterior of the mean of what is bet on, weight times (difference + margin).
-    prior, error = (_PRIOR * margin * usual) ** 2, variance / max(n, 1)
-    trust = prior / (prior + error)
-    centre = trust * far / max(n, 1) + (1 - trust) * margin * usual
-    means = centre + math.sqrt(trust * error) * _MEANS
-    told = np.zeros(len(_LATER))
-    for sign, capital in ((1, bets.above), (-1, bets.below)):
-        most = MOST_STAKED / (1 + sign * -margin)
-        grown, spread = _growth((n, sign * far, around), sign * means, variance, margin, most)
-        told += _reached(grown, spread, missing - float(capital[candidate, at])).mean(axis=1)
-    told = np.maximum.accumulate(told)
-    if told[-1] < 0.5:
-        return None
-    return max(math.ceil(float(np.interp(0.5, told, _LATER))), 1)
+@dataclass(frozen=True, eq=False)
+class _Seen:
+    """What was seen of one candidate, of what is bet on: weight times (difference + margin).
 
-
-def _growth(
-    seen: tuple[float, float, float],
-    means: FloatArray,
-    variance: float,
-    guess: float,
-    most: float,
-) -> tuple[FloatArray, FloatArray]:
-    """Return expectation and variance of what a logarithm of capital grows by, (later, means).
-
-    Parameters
+    Attributes
     ----------
-    seen : tuple of float
-        Units, their sum in the direction of the bet, and their squares around their mean.
+    units, total, around : float
+        Their number, their sum, and their squares around their mean.
+    usual : float
+        Mean weight of a unit.
     """
-    n, far, around = seen
-    more = _LATER[:, None]
-    units = PSEUDO + n + more
-    mean = (PSEUDO * guess + far + more * means) / units
-    guessed = (PSEUDO * VARIANCE + around + more * variance) / units
-    stake = np.clip(mean / (guessed + mean**2), 0, most)
-    middle = np.maximum(1 + stake * means, 1 - MOST_STAKED)
-    spread = stake**2 * variance / middle**2
-    return _summed(np.log(middle) - spread / 2), _summed(spread)
+
+    units: float
+    total: float
+    around: float
+    usual: float
+
+    @classmethod
+    def of(cls, bets: Bets, candidate: int, margin: float) -> _Seen:
+        n, weight, sum_of_differences = (
+            float(each[candidate]) for each in (bets.units, bets.weight, bets.difference)
+        )
+        weights, once, twice = (float(each[candidate]) for each in bets.squares)
+        total = sum_of_differences + margin * weight
+        squares = twice + 2 * margin * once + margin**2 * weights
+        around = max(squares - total**2 / max(n, 1), 0.0)
+        return cls(n, total, around, weight / n if n else 1.0)
+
+    def laws(self, margin: float) -> tuple[FloatArray, FloatArray]:
+        """Return mean and variance of a later unit, one of each future."""
+        if not self.units:
+            around, n = PSEUDO * VARIANCE, PSEUDO
+        else:
+            around, n = self.around, self.units
+        flip = self.usual**2  # a flip of a unit of the usual weight
+        drawn = gammaincinv(around / flip + _FLIP, _VARIANCES)
+        variance = flip / n * np.asarray(drawn, np.float64)
+        prior = (_PRIOR * margin * self.usual) ** 2
+        trust = prior / (prior + variance / max(self.units, 1e-9))
+        centre = trust * self.total / max(self.units, 1) + (1 - trust) * margin * self.usual
+        means: FloatArray = centre + np.sqrt((1 - trust) * prior) * _MEANS
+        return means, variance
 
 
-def _summed(rates: FloatArray) -> FloatArray:
-    """Return the integral from 0 to each of `_LATER`, by trapezoids."""
-    steps = np.diff(_LATER)[:, None] * (rates[1:] + rates[:-1]) / 2
-    return np.concatenate([np.zeros_like(rates[:1]), steps.cumsum(axis=0)])
-
-
-def _reached(grown: FloatArray, spread: FloatArray, missing: float) -> FloatArray:
-    """Return how likely it is that a capital has reached what it misses; see the module."""
-    spread = np.maximum(spread, 1e-12)
-    wide = np.sqrt(spread)
-    back = 2 * missing * grown / spread + log_ndtr(-(missing + grown) / wide)
-    return np.minimum(ndtr((grown - missing) / wide) + np.exp(np.minimum(back, 0)), 1)
+def _of_one(gate: Gate, candidate: int, at: int, missing: float) -> int | None:
+    """Return the median of the units after which a gambler of a future has what is missing."""
+    bets, margin = gate.bets, gate.margin
+    seen = _Seen.of(bets, candidate, margin)
+    mean, variance = seen.laws(margin)
+    capital = [np.full(_FUTURES, float(each[candidate, at])) for each in (bets.above, bets.below)]
+    most = MOST_STAKED / (1 - margin), MOST_STAKED / (1 + margin)
+    total, around = np.full(_FUTURES, seen.total), np.full(_FUTURES, seen.around)
+    untold, n, before = np.ones(_FUTURES), seen.units, 0.0
+    for drawn in _DRAWN:
+        step = max(math.floor(_STEP * n), 1)
+        guessed = (PSEUDO * VARIANCE + around) / (PSEUDO + n)
+        middle = np.clip(mean + np.sqrt(variance / step) * drawn, margin - 1, margin + 1)
+        spread = variance * (1 - 1 / step) / 2  # of units around their mean in the step
+        for side, sign in enumerate((1, -1)):
+            known = (PSEUDO * margin + sign * total) / (PSEUDO + n)
+            stake = np.clip(known / (guessed + known**2), 0, most[side])
+            grown = 1 + sign * stake * middle
+            lacked = missing - capital[side]
+            capital[side] += step * (np.log(grown) - stake**2 * spread / grown**2)
+            lacking = missing - capital[side]
+            within = np.maximum(2 * step * (stake / grown) ** 2 * spread, 1e-12)
+            # Within the sum it may have been there and gone back, as a Brownian bridge does.
+            ways = np.maximum(lacked, 0) * np.maximum(lacking, 0)
+            untold *= 1 - np.exp(-2 * ways / within)
+        total, around, n = total + step * middle, around + step * variance, n + step
+        share = 1 - float(untold.mean())
+        if share >= 0.5:
+            # Between the ends of the last sum, by how many have told until each.
+            back = step * (share - 0.5) / (share - before)
+            return max(math.ceil(n - seen.units - back), 1)
+        if n - seen.units > _MOST:
+            return None
+        before = share
+    return None

@@ -5,7 +5,7 @@ All functions work on a given cursor.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -29,7 +29,6 @@ where scores.metric = $metric and turn = 0
     and ($mode is null or mode = $mode)
     and ($category is null or prompt_keys.category = $category)
     and ($language is null or prompt_keys.language = $language)
-    and ($battles is null or list_contains($battles, battle))
 order by battle_no, replies.place
 """
 
@@ -62,7 +61,6 @@ def gate_answers(
     metric: str,
     models: Sequence[str],
     selection: Selection,
-    battles: Collection[str] | None = None,
 ) -> tuple[GateAnswer, ...]:
     """Return the scored answers of some models, oldest battles first.
 
@@ -70,12 +68,9 @@ def gate_answers(
     ----------
     selection : Selection
         Mode, category and language.
-    battles : collection of str, optional
-        Only these.
     """
     values = {name: selection.values[name] for name in ("mode", "category", "language")}
     values |= {"metric": metric, "names": list(models)}
-    values["battles"] = None if battles is None else list(battles)
     rows = cursor.execute(_ANSWERS, values).fetchall()
     return tuple(
         GateAnswer(battle, experiment, model, Mode(mode), *rest)

@@ -1,4 +1,4 @@
-"""Gates that were started in the app: what each of them plans, on a cursor that somebody opened.
+"""Gates that let models answer: what each of them plans, on a cursor that somebody opened.
 
 What a gate found is stored nowhere: it follows from the scores of its battles, in their order.
 """
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
 
+from coupled_arena.core.records import Mode
 from coupled_arena.core.sql import Cursor, value_of
 from coupled_arena.store.tables.times import utc
 
@@ -64,6 +65,8 @@ class ScoredPrompt:
         How the prompt begins. The category is empty where there is none.
     battle : str
         The first battle on it.
+    mode : Mode
+        Of its battles.
     scores : tuple of pairs of float
         Of the base and of the candidate, battle by battle.
     """
@@ -71,13 +74,16 @@ class ScoredPrompt:
     text: str
     category: str
     battle: str
+    mode: Mode
     scores: tuple[tuple[float, float], ...]
 
 
 def add(cursor: Cursor, gate: StoredGate) -> None:
-    """Write what a gate plans; to write it again changes nothing."""
+    """Write what a gate plans; to write it again adds the battles that it plans since."""
     cursor.execute(
-        "insert into gates values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing",
+        "insert into gates values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+        "on conflict do update set battles = excluded.battles "
+        "where len(excluded.battles) > len(gates.battles)",
         [
             *(gate.id, *gate.asks, gate.experiment, gate.answers, list(gate.battles)),
             gate.begun_at,
@@ -107,6 +113,7 @@ with planned as (
 select
     planned.nth, planned.battle, left(turns.prompt, 200),
     coalesce(turns.category, ''),
+    battles.mode,
     any_value(score) filter (where battles.models[scores.place + 1] = base) as of_base,
     any_value(score) filter (where battles.models[scores.place + 1] = candidate) as of_candidate
 from planned
@@ -131,8 +138,9 @@ def scored_prompts(cursor: Cursor, gate: StoredGate) -> tuple[ScoredPrompt, ...]
         of_prompt = list(answered)
         if at != len(found) or len(of_prompt) < gate.answers:
             break
-        _nth, battle, text, category, *_scores = of_prompt[0]
-        found.append(ScoredPrompt(text, category, battle, tuple(row[4:] for row in of_prompt)))
+        _nth, battle, text, category, mode, *_scores = of_prompt[0]
+        marks = tuple(row[5:] for row in of_prompt)
+        found.append(ScoredPrompt(text, category, battle, Mode(mode), marks))
     return tuple(found)
 
 
@@ -146,6 +154,6 @@ def answered(cursor: Cursor, gate: StoredGate) -> int:
     return rows.fetchall()[0][0]
 
 
-def count(cursor: Cursor) -> int:
-    """Return how many there are."""
-    return value_of(cursor, "select count(*) from gates")
+def planned(cursor: Cursor) -> int:
+    """Return how many battles all gates plan: another number where one is new, or plans more."""
+    return value_of(cursor, "select coalesce(sum(len(battles)), 0)::bigint from gates")

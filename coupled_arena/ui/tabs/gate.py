@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import gradio as gr
+import plotly.graph_objects as go
 
+from coupled_arena.analysis.gate.churn import with_speeds
 from coupled_arena.analysis.gate.stored import GateStanding, LiveGates
 from coupled_arena.api.gates import gate
 from coupled_arena.battles.gate_service import Asked, Gates
 from coupled_arena.core.errors import ArenaError
-from coupled_arena.core.language import N_, _
+from coupled_arena.core.language import N_, _, filled
 from coupled_arena.store.database import Store
 from coupled_arena.store.tables.gates import StoredGate
 from coupled_arena.ui.parts.choices import IS_DARK, Fields
@@ -24,11 +27,13 @@ from coupled_arena.views.addresses import (
     GateAddress,
     gate_address,
     read_gate_address,
+    short_gate_address,
 )
 from coupled_arena.views.figures import registry
 from coupled_arena.views.figures.drawing import gate_drawings
+from coupled_arena.views.figures.gate_card import card_figure
 from coupled_arena.views.markup import joined, link, paragraph, shown
-from coupled_arena.views.tables.gate_runs import gate_card, gate_flips, gate_runs
+from coupled_arena.views.tables.gate_runs import gate_card, gate_costs, gate_flips, gate_runs
 from coupled_arena.views.words.gate_runs import progress_words, standing_verdict
 from coupled_arena.views.words.methods import GATE as METHOD
 
@@ -38,7 +43,7 @@ _ALONE = N_("This takes two models: fewer are loaded.")
 _NOT_YOURS = N_("Only admins of this arena may start and stop runs.")
 _REFRESH = 1.0  # seconds
 _MOST = 20  # runs in the list
-_FIGURES = registry.GATE_CLOSING, registry.GATE_FLIPS
+_FIGURES = registry.GATE_CLOSING, registry.GATE_FLIPS, registry.GATE_COSTS
 
 
 @dataclass(frozen=True)
@@ -87,6 +92,7 @@ class GateTab:
                 closing = figure_panel("gate", registry.GATE_CLOSING, first=True)
             with gr.Column(scale=1, min_width=280):
                 self._card = gr.HTML(elem_id="gate-card", apply_default_css=False)
+                self._picture = panel("gate-picture", "gate_picture")
                 self._progress = gr.HTML(elem_id="gate-progress", apply_default_css=False)
         self._build_controls()
         with gr.Row(visible=False) as self._flips:
@@ -96,7 +102,13 @@ class GateTab:
                 self._gained = gr.HTML(elem_id="gate-gained", apply_default_css=False)
         with gr.Column(visible=False) as second:
             flips = figure_panel("gate", registry.GATE_FLIPS)
-        self._plots = dict(zip(_FIGURES, ((first, closing), (second, flips)), strict=True))
+        with gr.Row(visible=False) as self._beside:
+            with gr.Column(min_width=NARROW):
+                self._costs = gr.HTML(elem_id="gate-cost-table", apply_default_css=False)
+            with gr.Column(visible=False, min_width=NARROW) as third:
+                costs = figure_panel("gate", registry.GATE_COSTS)
+        places = (first, closing), (second, flips), (third, costs)
+        self._plots = dict(zip(_FIGURES, places, strict=True))
         with gr.Column(visible=False) as self._past:
             gr.Markdown(_("## Runs"))
             self._runs = gr.HTML(elem_id="gate-runs", apply_default_css=False)
@@ -153,8 +165,9 @@ class GateTab:
         figures = [part for both in self._plots.values() for part in both]
         return [
             *(self._seen, self._run, self._headline, *figures, *self._chosen),
-            *(self._start, self._stop, self._progress, self._card, self._flips),
-            *(self._lost, self._gained, self._past, self._runs, self._address),
+            *(self._start, self._stop, self._progress, self._card, self._picture),
+            *(self._flips, self._lost, self._gained, self._beside, self._costs),
+            *(self._past, self._runs, self._address),
         ]
 
     def _refresh(self, values: dict[Any, Any], request: gr.Request) -> dict[Any, Any]:
@@ -307,7 +320,8 @@ class GateTab:
             parts.append(paragraph(view.trouble, "broken"))
         running = self._gates.running
         if running and not here:
-            text = _("{candidate} against {base} by {metric} goes on.").format(
+            text = filled(
+                _("{candidate} against {base} by {metric} goes on."),
                 candidate=running.gate.candidate,
                 base=running.gate.base,
                 metric=running.gate.metric,
@@ -326,20 +340,28 @@ class GateTab:
                 **hidden,
                 self._headline: headline(nothing),
                 self._card: "",
+                self._picture: {},
                 self._flips: gr.Row(visible=False),
+                self._beside: gr.Row(visible=False),
             }
+        if standing.report and (speeds := self._gates.speeds(standing.gate.id)):
+            standing = replace(standing, report=with_speeds(standing.report, speeds))
         here = view.running == view.gate
         found, drawings = standing.candidate, dict[Any, Any]()
         if standing.report and found:
             drawings |= gate_drawings(standing.report, found)
             if not found.flips:
                 del drawings[registry.GATE_FLIPS]
+        costs, picture = gate_costs(standing), card_figure(standing)
         changed: dict[Any, Any] = {
             self._headline: headline(standing_verdict(standing)),
             self._card: gate_card(standing, running=here),
+            self._picture: _saved(picture, standing.gate) if picture else {},
             self._flips: gr.Row(visible=found is not None),
             self._lost: gate_flips(standing, lost=True),
             self._gained: gate_flips(standing, lost=False),
+            self._beside: gr.Row(visible=bool(costs)),
+            self._costs: costs,
         }
         for figure, (part, plot) in self._plots.items():
             there = figure in drawings
@@ -347,6 +369,11 @@ class GateTab:
             if there:
                 changed[plot] = drawn(drawings[figure](dark=view.dark))
         return changed
+
+
+def _saved(picture: go.Figure, gate: StoredGate) -> dict[str, Any]:
+    """Return a picture for the script that saves it, with the address that it is to tell."""
+    return {"figure": json.loads(picture.to_json() or "{}"), "address": short_gate_address(gate)}
 
 
 def _timer_for_tab(event: gr.SelectData) -> gr.Timer:

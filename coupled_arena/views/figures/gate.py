@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from coupled_arena.analysis.gate.result import CandidateGate, CategoryGap, Closing, GateReport
 from coupled_arena.core.choices import Look, Measure
-from coupled_arena.core.language import _, ngettext
+from coupled_arena.core.language import _, filled, localised, ngettext, number, separators
 from coupled_arena.stats.gate.betting import Verdict
 from coupled_arena.views.figures import registry
 from coupled_arena.views.figures.rows import (
@@ -71,6 +71,7 @@ def closing_figure(
             "title": axis_title(_("Candidate less base"), theme),
             "range": list(ends),
         },
+        "separators": separators(),
     }
     traces = _closing_lines(found, candidate, way, (ends[0], ends[1]), theme)
     return finish(traces, theme, head, height=_HEIGHT, layout=layout)
@@ -113,7 +114,7 @@ def _hover(
 ) -> list[str]:
     text = _("{n:,} prompts: {difference:+.4f} ({low:+.4f} to {high:+.4f})")
     return [
-        text.format(n=n, difference=each, low=least, high=most)
+        filled(text, n=n, difference=each, low=least, high=most)
         for n, each, least, most in zip(prompts, middle, low, high, strict=True)
     ]
 
@@ -141,7 +142,7 @@ def candidates_figure(found: GateReport, *, dark: bool = False) -> go.Figure:
     theme, margin = theme_for(dark), -found.settings.margin * found.width
     candidates = [in_points(found, each) for each in found.candidates]
     rows = [
-        FigureRow(each.model, f"{each.difference:+.3f}, {verdict_name(each.verdict)}")
+        FigureRow(each.model, f"{number(each.difference, '+.3f')}, {verdict_name(each.verdict)}")
         for each in candidates
     ]
     points = [
@@ -150,19 +151,22 @@ def candidates_figure(found: GateReport, *, dark: bool = False) -> go.Figure:
     ends = min(margin, *(low for *_, low, _high in points)), max(0.0, *(p[3] for p in points))
     beyond = 0.08 * (ends[1] - ends[0])
     lines = [
-        _line([x, x], [-0.6, len(rows) - 0.6], colour, dash)
+        _beside_marks(x, len(rows), colour, dash)
         for x, colour, dash in ((margin, theme.other, "dash"), (0.0, theme.faint, "dot"))
     ]
     dots = interval_dots(points, theme)
     dots["hovertext"] = [
-        f"{escape(each.model)}: {each.difference:+.4f} ({span(each.low, each.high, '+.4f')})"
+        f"{escape(each.model)}: {number(each.difference, '+.4f')} "
+        f"({localised(span(each.low, each.high, '+.4f'))})"
         for each in candidates
     ]
     head = head_of(
         registry.GATE_CANDIDATES,
         lines=(
-            _("{metric}, against {base}").format(
-                metric=escape(found.metric), base=shortened(found.base)
+            filled(
+                _("{metric}, against {base}"),
+                metric=escape(found.metric),
+                base=shortened(found.base),
             ),
             key((_DASH, theme.other, _("margin"))),
         ),
@@ -173,7 +177,16 @@ def candidates_figure(found: GateReport, *, dark: bool = False) -> go.Figure:
         "range": [ends[0] - beyond, ends[1] + beyond],
         "title": axis_title(_("Candidate less base"), theme),
     }
-    return row_figure([*lines, dots], rows, theme, head, axis)
+    figure = row_figure([*lines, dots], rows, theme, head, axis)
+    return figure.update_layout(separators=separators())
+
+
+def _beside_marks(x: float, rows: int, colour: str, dash: str) -> dict[str, Any]:
+    """Return a line across the marks of all rows, with gaps where their names stand."""
+    ends: list[float | None] = []
+    for row in range(rows):
+        ends += [row - 0.12, row + 0.4, None]
+    return _line([x] * len(ends), ends, colour, dash)
 
 
 def flips_figure(found: GateReport, candidate: CandidateGate, *, dark: bool = False) -> go.Figure:
@@ -181,7 +194,10 @@ def flips_figure(found: GateReport, candidate: CandidateGate, *, dark: bool = Fa
     theme = theme_for(dark)
     gaps = [in_points(found, gap) for gap in (_everything(candidate), *_largest(candidate))]
     rows = [
-        FigureRow(gap.category, f"{gap.difference:+.3f} ({span(gap.low, gap.high, '+.2f')})")
+        FigureRow(
+            gap.category,
+            f"{number(gap.difference, '+.3f')} ({localised(span(gap.low, gap.high, '+.2f'))})",
+        )
         for gap in gaps
     ]
     shares = [(gap.lost / gap.prompts, gap.gained / gap.prompts) for gap in gaps]
@@ -200,7 +216,7 @@ def flips_figure(found: GateReport, candidate: CandidateGate, *, dark: bool = Fa
                 (_SQUARE, theme.behind, _("worse than the base")),
                 (_SQUARE, theme.ahead, _("better")),
             ),
-            *([text.format(n=left)] if left else []),
+            *([filled(text, n=left)] if left else []),
         ),
         numbers=category_table(found),
         method=_method(found),
@@ -210,7 +226,8 @@ def flips_figure(found: GateReport, candidate: CandidateGate, *, dark: bool = Fa
         "tickformat": ".0%",
         "title": axis_title(_("Share of prompts"), theme),
     }
-    return row_figure(_flip_bars(gaps, shares, theme), rows, theme, head, axis)
+    figure = row_figure(_flip_bars(gaps, shares, theme), rows, theme, head, axis)
+    return figure.update_layout(separators=separators())
 
 
 def _flip_bars(
@@ -222,8 +239,12 @@ def _flip_bars(
     bars = ((worse, theme.behind), (better, theme.ahead))
     hover = marks([0.0] * len(gaps), list(range(len(gaps))), "rgba(0,0,0,0)")
     hover["hovertext"] = [
-        _("{category}: worse on {lost:,} of {n:,} prompts, better on {gained:,}").format(
-            category=escape(gap.category), lost=gap.lost, n=gap.prompts, gained=gap.gained
+        filled(
+            _("{category}: worse on {lost:,} of {n:,} prompts, better on {gained:,}"),
+            category=escape(gap.category),
+            lost=gap.lost,
+            n=gap.prompts,
+            gained=gap.gained,
         )
         for gap in gaps
     ]
@@ -252,8 +273,8 @@ def _largest(candidate: CandidateGate) -> list[CategoryGap]:
 
 def _against(found: GateReport, candidate: CandidateGate) -> tuple[str, str]:
     return (
-        _("{model} against").format(model=shortened(candidate.model)),
-        _("{base}, by {metric}").format(base=shortened(found.base), metric=escape(found.metric)),
+        filled(_("{model} against"), model=shortened(candidate.model)),
+        filled(_("{base}, by {metric}"), base=shortened(found.base), metric=escape(found.metric)),
     )
 
 
@@ -262,16 +283,16 @@ def _said(candidate: CandidateGate) -> str:
     if candidate.verdict is Verdict.UNKNOWN or not candidate.known_after:
         return f"<b>{name}</b>"
     text = _("{verdict}, known after {n:,} of {all:,}")
-    return text.format(verdict=f"<b>{name}</b>", n=candidate.known_after, all=candidate.units)
+    return filled(text, verdict=f"<b>{name}</b>", n=candidate.known_after, all=candidate.units)
 
 
 def _method(found: GateReport) -> tuple[str, ...]:
     settings, margin = found.settings, found.settings.margin * found.width
-    lines = [_("margin {margin:g}, alpha {alpha:g}").format(margin=margin, alpha=settings.alpha)]
+    lines = [filled(_("margin {margin:g}, alpha {alpha:g}"), margin=margin, alpha=settings.alpha)]
     if settings.look is Look.ALWAYS:
         lines.append(_("valid at any time"))
     else:
         lines.append(_("one look"))
     if found.measure is not Measure.VOTES and settings.look is Look.ALWAYS:
-        lines.append(_("prompts in the order of seed {seed}").format(seed=settings.seed))
+        lines.append(filled(_("prompts in the order of seed {seed}"), seed=settings.seed))
     return tuple(lines)

@@ -7,7 +7,7 @@ from html import escape
 import plotly.graph_objects as go
 
 from coupled_arena.analysis.gate.result import GateReport
-from coupled_arena.core.language import _
+from coupled_arena.core.language import _, filled, localised, number, separators
 from coupled_arena.views.figures import registry
 from coupled_arena.views.figures.rows import axis_title, marks
 from coupled_arena.views.figures.theme import (
@@ -61,7 +61,7 @@ def costs_figure(found: GateReport, *, dark: bool = False) -> go.Figure:
             "title": axis_title(_("Candidate less base"), theme),
             "range": [ends[0] - beyond, ends[1] + beyond],
         },
-        "showlegend": False,
+        "separators": separators(),
     }
     room = 0.35 * widest, 0.07 * (ends[1] - ends[0] + 2 * beyond)
     dots = _dots(rows, sizes, _named(rows, sizes, room), theme)
@@ -74,15 +74,19 @@ def _head(found: GateReport, theme: Theme, *, behind: bool) -> Head:
     return head_of(
         registry.GATE_COSTS,
         lines=(
-            _("{metric}, against {base}").format(
-                metric=escape(found.metric), base=shortened(found.base)
+            filled(
+                _("{metric}, against {base}"),
+                metric=escape(found.metric),
+                base=shortened(found.base),
             ),
             key((_DASH, theme.other, _("margin")), *pale),
         ),
         numbers=cost_table(found),
         method=(
-            _("margin {margin:g}, alpha {alpha:g}").format(
-                margin=found.settings.margin, alpha=found.settings.alpha
+            filled(
+                _("margin {margin:g}, alpha {alpha:g}"),
+                margin=found.settings.margin,
+                alpha=found.settings.alpha,
             ),
         ),
     )
@@ -102,6 +106,11 @@ def _named(rows: tuple[Costing, ...], sizes: list[float], room: tuple[float, flo
     return named
 
 
+def _beside(row: Costing, inward: str) -> str:
+    """Return where a name stands: beside the interval, and away from the name of the base."""
+    return f"{'bottom' if row.difference < 0 else 'top'} {inward}"
+
+
 def _dots(
     rows: tuple[Costing, ...], sizes: list[float], named: list[bool], theme: Theme
 ) -> dict[str, object]:
@@ -113,8 +122,10 @@ def _dots(
         "text": [
             shortened(row.model, 24) if one else "" for row, one in zip(rows, named, strict=True)
         ],
-        # Beside its interval, and within the figure.
-        "textposition": ["top right" if x < max(sizes) / 2 else "top left" for x in sizes],
+        "textposition": [
+            _beside(row, inward="right" if x < max(sizes) / 2 else "left")
+            for row, x in zip(rows, sizes, strict=True)
+        ],
         "error_y": {
             "type": "data",
             "symmetric": False,
@@ -125,7 +136,8 @@ def _dots(
             "width": 0,
         },
         "hovertext": [
-            f"{escape(row.model)}: {row.difference:+.4f} ({span(row.low, row.high, '+.4f')})"
+            f"{escape(row.model)}: {number(row.difference, '+.4f')} "
+            f"({localised(span(row.low, row.high, '+.4f'))})"
             for row in rows
         ],
     }

@@ -167,12 +167,15 @@ def key(*entries: tuple[str, str, str]) -> str:
     return "   ".join(f'<span style="color:{c}">{mark}</span> {what}' for mark, c, what in entries)
 
 
-def shortened(name: str, most: int = _LONGEST_NAME) -> str:
+def cut(name: str, most: int = _LONGEST_NAME) -> str:
     """Cut the middle: models of one family differ at the end of their names."""
-    if len(name) > most:
-        half = (most - 1) // 2
-        name = f"{name[:half]}\N{HORIZONTAL ELLIPSIS}{name[-half:]}"
-    return escape(straight(name), quote=False)  # plotly shows &quot; as it stands
+    half = (most - 1) // 2
+    return name if len(name) <= most else f"{name[:half]}\N{HORIZONTAL ELLIPSIS}{name[-half:]}"
+
+
+def shortened(name: str, most: int = _LONGEST_NAME) -> str:
+    """Return a name in plotly's markup, its middle cut."""
+    return escape(straight(cut(name, most)), quote=False)  # plotly shows &quot; as it stands
 
 
 def wrapped(name: str, most: int = _NAME_LINE) -> str:

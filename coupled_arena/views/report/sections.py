@@ -38,11 +38,13 @@ from coupled_arena.views.report.collect import MetricReport, Report
 from coupled_arena.views.tables.audit import audit_differences, audit_models
 from coupled_arena.views.tables.coupling import coupling_pairs
 from coupled_arena.views.tables.gate import candidate_table
+from coupled_arena.views.tables.gate_costs import known_costs
 from coupled_arena.views.tables.leaderboard import board_table
 from coupled_arena.views.tables.risk import risk_models
 from coupled_arena.views.words.audit import audit_findings
 from coupled_arena.views.words.coupling import coupling_warnings
 from coupled_arena.views.words.gate import gate_warnings, gate_words
+from coupled_arena.views.words.gate_costs import churn_words
 from coupled_arena.views.words.leaderboard import judge_words, mode_words
 from coupled_arena.views.words.risk import risk_findings
 from coupled_arena.views.words.verdict import board_verdict
@@ -77,11 +79,11 @@ def modes(report: Report) -> Markup:
 
 
 def gates(report: Report) -> Markup:
-    """Return whether candidates are as good as their bases, by the gates of the app."""
+    """Return whether candidates are as good as their bases, by gates that let models answer."""
     if not report.gates:
         return _needs(
-            "a gate: start one in the tab “As good as?” of the app. Others are those of "
-            "<code>gate</code>."
+            "a gate: run <code>gate BASE CANDIDATE --task quiz</code>, or start one in the tab “As "
+            "good as?” of the app."
         )
     return joined(part for each in report.gates for part in _gate(each))
 
@@ -174,11 +176,13 @@ def _gate(standing: GateStanding) -> Iterator[Markup]:
     yield listed(words)
     yield candidate_table(found).html()
     yield listed(gate_warnings(found), "hint")
+    yield listed(churn_words(found))
+    yield known_costs(found).html()
     drawings = {
         name: partial(_without_settings, draw)
         for name, draw in gate_drawings(found, candidate).items()
     }
-    yield figures(drawings, registry.GATE_CLOSING, registry.GATE_FLIPS)
+    yield figures(drawings, registry.GATE_CLOSING, registry.GATE_FLIPS, registry.GATE_COSTS)
 
 
 def _metric(found: MetricReport) -> Iterator[Markup]:

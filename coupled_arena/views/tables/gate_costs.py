@@ -116,7 +116,7 @@ COSTS: tuple[Column[Costing], ...] = (
         float,
         "Lower bound of the difference, for all candidates together",
         heading=LEVEL,
-        text=lambda row: span(row.low, row.high, "+.4f"),
+        text=lambda row: _UNKNOWN if row.low == row.high else span(row.low, row.high, "+.4f"),
         by="difference",
     ),
     Column("high", float, "Upper bound of the difference"),
@@ -176,6 +176,17 @@ def _behind(row: Costing, rows: list[Costing]) -> bool:
 def size_of(row: Costing) -> float | None:
     """Return the memory that a model takes or, where that is not known, its bytes per weight."""
     return row.cost.memory or row.cost.bytes_per_weight
+
+
+def known_costs(found: GateReport) -> Table[Costing]:
+    """Return the same with the columns for people of which something is known."""
+    table, rows = cost_table(found), costings(found)
+    lacking = [
+        name
+        for name in ("bytes_per_weight", "memory", "tokens_per_second")
+        if all(getattr(row.cost, name) is None for row in rows)
+    ]
+    return table.without(*lacking)
 
 
 def cost_table(found: GateReport) -> Table[Costing]:

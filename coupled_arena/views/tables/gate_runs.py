@@ -8,11 +8,23 @@ from markupsafe import Markup
 
 from coupled_arena.analysis.gate.result import Flip
 from coupled_arena.analysis.gate.stored import GateStanding
-from coupled_arena.core.language import _, ngettext
+from coupled_arena.core.language import _, filled, ngettext, number
 from coupled_arena.stats.gate.betting import Verdict
 from coupled_arena.views.addresses import battle_address, gate_address
-from coupled_arena.views.markup import facts, heading, joined, link, listed, paragraph, shown, table
+from coupled_arena.views.markup import (
+    Cell,
+    facts,
+    heading,
+    joined,
+    link,
+    listed,
+    paragraph,
+    shown,
+    table,
+)
+from coupled_arena.views.tables.gate_costs import known_costs
 from coupled_arena.views.words.gate import gate_words, verdict_name
+from coupled_arena.views.words.gate_costs import churn_words
 from coupled_arena.views.words.gate_runs import state_name
 
 _MOST = 12  # flips of a kind in sight
@@ -36,11 +48,11 @@ def gate_card(standing: GateStanding, *, running: bool) -> Markup:
     _verdict, *words, _order = gate_words(standing.report)
     numbers = facts(
         (
-            (_("Prompts"), found.prompts),
-            (standing.gate.base, f"{found.base_score:.1%}"),
-            (standing.gate.candidate, f"{found.score:.1%}"),
-            (_("Right to wrong"), found.lost),
-            (_("Wrong to right"), found.gained),
+            (_("Prompts"), number(found.prompts, ",")),
+            (standing.gate.base, number(found.base_score, ".1%")),
+            (standing.gate.candidate, number(found.score, ".1%")),
+            (_("Right to wrong"), number(found.lost, ",")),
+            (_("Wrong to right"), number(found.gained, ",")),
         )
     )
     return Markup(
@@ -70,12 +82,33 @@ def gate_flips(standing: GateStanding, *, lost: bool) -> Markup:
         Markup("<li>{}</li>").format(_question(flip)) for flip in flips[::-1][:_MOST]
     )
     left = n - _MOST
-    more = ngettext("and {n:,} earlier one", "and {n:,} earlier ones", left).format(n=left)
+    more = filled(ngettext("and {n:,} earlier one", "and {n:,} earlier ones", left), n=left)
     return joined(
         [
-            heading(title.format(n=n), 2),
+            heading(filled(title, n=n), 2),
             Markup('<ul class="flips">{}</ul>').format(items),
             paragraph(more, "hint") if left > 0 else Markup(),
+        ]
+    )
+
+
+def gate_costs(standing: GateStanding) -> Markup:
+    """Return which answers the candidate changes beside the scores, and what both models cost."""
+    report, found = standing.report, standing.candidate
+    if report is None or found is None:
+        return Markup()
+    words = churn_words(report)
+    alone = found.churn is None or found.churn.text_alone is not None
+    hint = _("What independent noise changes is known once both models answer these prompts again.")
+    table = known_costs(report).without("low").html(local=True)  # the card has the interval
+    if not (words or table):
+        return Markup()
+    return joined(
+        [
+            heading(_("Answers and cost"), 2),
+            *map(paragraph, words),
+            Markup() if alone else paragraph(hint, "hint"),
+            table,
         ]
     )
 
@@ -101,12 +134,18 @@ def gate_runs(standings: Iterable[GateStanding], running: str | None) -> Markup:
             link(gate_address(each.gate), shown(each.gate.candidate)),
             each.gate.base,
             each.gate.metric,
-            each.gate.margin,
+            _sorted(each.gate.margin),
             state_name(each, running=each.gate.id == running),
-            each.answered,
-            each.candidate.lost if each.candidate else None,
-            each.candidate.gained if each.candidate else None,
+            _sorted(each.answered),
+            _sorted(each.candidate and each.candidate.lost),
+            _sorted(each.candidate and each.candidate.gained),
         )
         for each in standings
     ]
     return table(heads, rows)
+
+
+def _sorted(value: float | None) -> Cell | None:
+    """Return a number in the language in force, which a table sorts as a number."""
+    form = "," if isinstance(value, int) else ""
+    return None if value is None else Cell(number(value, form), value)

@@ -15,7 +15,7 @@ import numpy as np
 from markupsafe import Markup
 
 from coupled_arena.core.formulas import as_text, csv_writer
-from coupled_arena.core.language import N_, _
+from coupled_arena.core.language import N_, _, localised
 from coupled_arena.views.levels import level
 from coupled_arena.views.markup import Cell, bold, broken, link, table
 
@@ -90,6 +90,12 @@ class Column(Generic[Row]):
         if self.value is not None:
             return plain(self.value(row))
         return plain(row[self.name] if isinstance(row, Mapping) else getattr(row, self.name))
+
+    def local(self) -> Column[Row]:
+        """Return the column with its numbers in the language in force, for people to read."""
+        if self.kind not in (int, float):
+            return self
+        return replace(self, text=lambda row: localised(self.read(row)))
 
     def read(self, row: Row) -> str:
         """Return what a row has, as people read it."""
@@ -221,7 +227,9 @@ class Table(Generic[Row]):
         console.print(grid)
         return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
 
-    def html(self, kind: str = "", address: Address[Row] | None = None) -> Markup:
+    def html(
+        self, kind: str = "", address: Address[Row] | None = None, *, local: bool = False
+    ) -> Markup:
         """Return what people read of the rows as markup; nothing without rows.
 
         Parameters
@@ -230,11 +238,14 @@ class Table(Generic[Row]):
             Class of the markup's table.
         address : callable, optional
             Returns where a row's cell in the column of a name leads, if anywhere.
+        local : bool
+            Whether numbers are in the language in force, not in English.
         """
         heads = [broken(_(column.heading).format_map(self.labels)) for column in self._read]
+        read = [column.local() if local else column for column in self._read]
         values = [self._sorted_by(column) for column in self._read]
         rows = (
-            [_cell(column, row, address, by) for column, by in zip(self._read, values, strict=True)]
+            [_cell(column, row, address, by) for column, by in zip(read, values, strict=True)]
             for row in self.rows
         )
         return table(heads, rows, kind)

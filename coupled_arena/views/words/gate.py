@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from coupled_arena.analysis.gate.plan import GatePlan, PromptsNeeded
 from coupled_arena.analysis.gate.result import BOARD, CandidateGate, GateReport
 from coupled_arena.core.choices import Look, Measure
-from coupled_arena.core.language import N_, _, ngettext
+from coupled_arena.core.language import N_, _, filled, localised, ngettext, number
 from coupled_arena.stats.gate.betting import Verdict
 from coupled_arena.stats.gate.planning import MOST
 from coupled_arena.views.levels import level
@@ -35,11 +35,12 @@ def gate_words(found: GateReport) -> tuple[str, ...]:
 def gate_verdict(found: GateReport, candidate: CandidateGate) -> str:
     """Return what is known of one candidate, in a sentence or two."""
     if found.lacks(candidate):
-        return _(
-            "It is not said whether {model} is as good as {base}: {share:.1%} of the prompts lack "
-            "an answer of one of them, more than {most:.1%}. Those may be the hard ones. Answer "
-            "them, or raise --most-missing."
-        ).format(
+        return filled(
+            _(
+                "It is not said whether {model} is as good as {base}: {share:.1%} of the prompts "
+                "lack an answer of one of them, more than {most:.1%}. Those may be the hard ones. "
+                "Answer them, or raise --most-missing."
+            ),
             model=candidate.model,
             base=found.base,
             share=candidate.missing,
@@ -56,7 +57,8 @@ def gate_verdict(found: GateReport, candidate: CandidateGate) -> str:
             "margin of {margin}."
         ),
     }
-    return texts[candidate.verdict].format(
+    return filled(
+        texts[candidate.verdict],
         model=candidate.model,
         base=found.base,
         metric=found.metric,
@@ -70,19 +72,26 @@ def _all(found: GateReport) -> Iterator[str]:
         yield _difference(found, each)
         yield from _when(found, each)
     if len(found.candidates) > 1:
-        yield _(
-            "All of this holds for the {k} candidates together: the chance of any wrong "
-            "“as good” is at most {alpha:g}."
-        ).format(k=len(found.candidates), alpha=found.settings.alpha)
+        yield filled(
+            _(
+                "All of this holds for the {k} candidates together: the chance of any wrong "
+                "“as good” is at most {alpha:g}."
+            ),
+            k=len(found.candidates),
+            alpha=found.settings.alpha,
+        )
     if found.measure is Measure.VOTES:
         return
     if any(each.uneven for each in found.candidates):
         yield _groups(found)
     if found.settings.look is Look.ALWAYS:
-        yield _(
-            "The prompts came in the random order of seed {seed}. You may look, and stop, at any "
-            "time."
-        ).format(seed=found.settings.seed)
+        yield filled(
+            _(
+                "The prompts came in the random order of seed {seed}. You may look, and stop, at "
+                "any time."
+            ),
+            seed=found.settings.seed,
+        )
     else:
         yield _("This holds for one look at all prompts, decided on beforehand.")
 
@@ -91,18 +100,23 @@ def _groups(found: GateReport) -> str:
     """Say what counts once where groups have different numbers of prompts."""
     if found.settings.largest_group is None:
         return _("Each group counts once, however many prompts it has.")
-    return _(
-        "Each prompt counts the same. This holds if no group anywhere has more than {n:,} prompts."
-    ).format(n=found.settings.largest_group)
+    return filled(
+        _(
+            "Each prompt counts the same. This holds if no group anywhere has more than {n:,} "
+            "prompts."
+        ),
+        n=found.settings.largest_group,
+    )
 
 
 def _difference(found: GateReport, candidate: CandidateGate) -> str:
     text = _("The difference is {difference} ({low} to {high}). Each bound holds at {level}.")
-    return text.format(
+    return filled(
+        text,
         difference=_signed(found, candidate.difference),
         low=_signed(found, candidate.low),
         high=_signed(found, candidate.high),
-        level=level(found.settings.alpha / len(found.candidates)),
+        level=localised(level(found.settings.alpha / len(found.candidates))),
     )
 
 
@@ -121,7 +135,7 @@ def _when(found: GateReport, candidate: CandidateGate) -> Iterator[str]:
                 text = _("That was known after {n:,} of {all:,} groups of prompts.")
             else:
                 text = _("That was known after {n:,} of {all:,} prompts.")
-            yield text.format(n=candidate.known_after, all=candidate.units)
+            yield filled(text, n=candidate.known_after, all=candidate.units)
         return
     if candidate.further is None:
         yield _("More data will hardly tell: the difference is too close to the margin.")
@@ -145,17 +159,17 @@ def _when(found: GateReport, candidate: CandidateGate) -> Iterator[str]:
             "About {n:,} more prompts will probably tell.",
             n,
         )
-    yield text.format(n=n)
+    yield filled(text, n=n)
 
 
 def _size(found: GateReport, share: float) -> str:
     """Return a size in the unit of the scores."""
-    return f"{share * found.width:.3g}"
+    return number(share * found.width, ".3g")
 
 
 def _signed(found: GateReport, share: float) -> str:
     digits = max(4 - math.floor(math.log10(found.width)), 0)
-    return f"{share * found.width:+.{digits}f}"
+    return number(share * found.width, f"+.{digits}f")
 
 
 def coupling_words(found: GateReport) -> tuple[str, ...]:
@@ -176,14 +190,22 @@ def _coupling(found: GateReport, candidate: CandidateGate) -> Iterator[str]:
                 "It is too early to say whether shared noise saves prompts for {model}: "
                 "{saved:.0%} ({low:.0%} to {high:.0%})."
             )
-        yield text.format(
-            saved=worth.saved, model=candidate.model, low=max(worth.low, -1.0), high=worth.high
+        yield filled(
+            text,
+            saved=worth.saved,
+            model=candidate.model,
+            low=max(worth.low, -1.0),
+            high=worth.high,
         )
     elif worth is not None:
-        yield _(
-            "Coupled answers of {model} could save up to {most:.0%} of the prompts: that much of "
-            "the spread is luck of single answers."
-        ).format(model=candidate.model, most=max(worth.most, 0.0))
+        yield filled(
+            _(
+                "Coupled answers of {model} could save up to {most:.0%} of the prompts: that much "
+                "of the spread is luck of single answers."
+            ),
+            model=candidate.model,
+            most=max(worth.most, 0.0),
+        )
     if candidate.independent:
         yield from _measured(found, candidate)
 
@@ -194,7 +216,7 @@ def _measured(found: GateReport, candidate: CandidateGate) -> Iterator[str]:
         return
     if candidate.independent_after:
         text = _("Answers without shared noise, in the same order, told after {n:,} prompts.")
-        yield text.format(n=candidate.independent_after)
+        yield filled(text, n=candidate.independent_after)
     else:
         yield _("Answers without shared noise, in the same order, did not tell.")
 
@@ -231,7 +253,7 @@ def gate_plan_words(plan: GatePlan) -> tuple[str, ...]:
         "Planned: the gate shows with probability {power:g} that {model} is as good as {base} "
         "within {margin:g}, if it is."
     )
-    aim = aim.format(model=plan.candidate, base=plan.base, power=plan.power, margin=plan.margin)
+    aim = filled(aim, model=plan.candidate, base=plan.base, power=plan.power, margin=plan.margin)
     if plan.answers_read:
         return aim, *_by_closeness(plan), *map(_range, plan.needed), *_minutes(plan)
     pilot = ngettext(
@@ -246,7 +268,7 @@ def gate_plan_words(plan: GatePlan) -> tuple[str, ...]:
             "narrower.",
             plan.groups,
         )
-    pilot = pilot.format(n=plan.prompts, groups=plan.groups)
+    pilot = filled(pilot, n=plan.prompts, groups=plan.groups)
     return aim, *map(_range, plan.needed), *_minutes(plan), pilot
 
 
@@ -257,7 +279,7 @@ def _by_closeness(plan: GatePlan) -> Iterator[str]:
         "This is by how close the two are, in {n:,} answers that both have read.",
         plan.answers_read,
     )
-    yield text.format(n=plan.answers_read)
+    yield filled(text, n=plan.answers_read)
     yield _(
         "Only answers that differ can have other scores. At least none of them have, likely half, "
         "and at most all."
@@ -280,7 +302,7 @@ def _minutes(plan: GatePlan) -> Iterator[str]:
                 "{answers}: about {least:,.0f} to {most:,.0f} minutes, at the pace of the stored "
                 "run."
             )
-        yield text.format(answers=protocol_name(each.protocol), least=least, most=most)
+        yield filled(text, answers=protocol_name(each.protocol), least=least, most=most)
 
 
 def _range(needed: PromptsNeeded) -> str:
@@ -292,4 +314,4 @@ def _range(needed: PromptsNeeded) -> str:
     else:
         text = _("{answers}: {least:,} to {most:,} prompts.")
     name = protocol_name(needed.protocol)
-    return text.format(answers=name, least=least, most=most, limit=MOST)
+    return filled(text, answers=name, least=least, most=most, limit=MOST)

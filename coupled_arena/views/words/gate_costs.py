@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from coupled_arena.analysis.gate.result import CandidateGate, Cost, GateReport
-from coupled_arena.core.language import _
+from coupled_arena.core.language import _, filled, localised
 from coupled_arena.stats.closeness import Mean
 from coupled_arena.views.levels import level
 
@@ -23,23 +23,24 @@ def _churned(found: GateReport, candidate: CandidateGate) -> Iterator[str]:
         "{model} changes the words of {text} of the answers, and what is read from {read} "
         "({level} intervals)."
     )
-    yield text.format(
+    yield filled(
+        text,
         model=candidate.model,
         text=_share(churn.text),
         read=_share(churn.read),
-        level=level(found.settings.alpha),
+        level=localised(level(found.settings.alpha)),
     )
     if churn.text_alone is None or churn.read_alone is None:
         return
     text = _("Independent noise would change {text} and {read}, by the repetitions.")
     if churn.measured:
         text = _("Independent noise changes {text} and {read}.")
-    yield text.format(text=_share(churn.text_alone), read=_share(churn.read_alone))
+    yield filled(text, text=_share(churn.text_alone), read=_share(churn.read_alone))
 
 
 def _share(mean: Mean) -> str:
     text = _("{share:.1%} ({low:.1%} to {high:.1%})")
-    return text.format(share=mean.value, low=mean.low, high=mean.high)
+    return filled(text, share=mean.value, low=mean.low, high=mean.high)
 
 
 def cost_words(found: GateReport) -> tuple[str, ...]:
@@ -57,11 +58,16 @@ def _cost(name: str, base: Cost, candidate: CandidateGate) -> Iterator[str]:
     if cost.bytes_per_weight == base.bytes_per_weight and cost.memory == base.memory:
         pass  # both are as large
     elif cost.memory and base.memory:
-        yield _("{model} takes {memory:,.0f} MB, {base} {other:,.0f} MB.").format(
-            model=candidate.model, base=name, memory=cost.memory / 1e6, other=base.memory / 1e6
+        yield filled(
+            _("{model} takes {memory:,.0f} MB, {base} {other:,.0f} MB."),
+            model=candidate.model,
+            base=name,
+            memory=cost.memory / 1e6,
+            other=base.memory / 1e6,
         )
     elif cost.bytes_per_weight and base.bytes_per_weight:
-        yield _("{model} takes {each:.2f} bytes per weight, {base} {other:.2f}.").format(
+        yield filled(
+            _("{model} takes {each:.2f} bytes per weight, {base} {other:.2f}."),
             model=candidate.model,
             base=name,
             each=cost.bytes_per_weight,
@@ -69,7 +75,8 @@ def _cost(name: str, base: Cost, candidate: CandidateGate) -> Iterator[str]:
         )
     if cost.tokens_per_second and base.tokens_per_second:
         text = _("{model} writes {speed:,.0f} tokens a second in this run, {base} {other:,.0f}.")
-        yield text.format(
+        yield filled(
+            text,
             model=candidate.model,
             base=name,
             speed=cost.tokens_per_second,

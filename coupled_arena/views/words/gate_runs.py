@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from coupled_arena.analysis.gate.stored import GateStanding
-from coupled_arena.core.language import _, ngettext
+from coupled_arena.core.language import _, filled, ngettext
 from coupled_arena.views.words.gate import gate_verdict, verdict_name
 from coupled_arena.views.words.names import rounded
 
@@ -14,7 +14,7 @@ def standing_verdict(standing: GateStanding) -> str:
         return gate_verdict(standing.report, standing.candidate)
     gate = standing.gate
     text = _("Is {candidate} as good as {base} by {metric}? The first prompts are being answered.")
-    return text.format(candidate=gate.candidate, base=gate.base, metric=gate.metric)
+    return filled(text, candidate=gate.candidate, base=gate.base, metric=gate.metric)
 
 
 def state_name(standing: GateStanding, *, running: bool) -> str:
@@ -33,7 +33,7 @@ def progress_words(standing: GateStanding, *, running: bool, crowded: bool = Fal
     text = ngettext(
         "{answered:,} of {n:,} prompt answered.", "{answered:,} of {n:,} prompts answered.", planned
     )
-    words = [text.format(answered=answered, n=planned)]
+    words = [filled(text, answered=answered, n=planned)]
     if not standing.over and not running:
         words.append(_("Stopped: press Start to go on."))
     elif crowded:
@@ -51,4 +51,4 @@ def _expected(standing: GateStanding) -> list[str]:
     if found.further <= left:
         return []
     text = _("There are {left:,} more prompts, and about {n:,} are needed.")
-    return [text.format(left=left, n=rounded(found.further))]
+    return [filled(text, left=left, n=rounded(found.further))]

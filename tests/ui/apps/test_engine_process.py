@@ -103,6 +103,7 @@ def test_a_process_writes_what_a_thread_would(engine, settings):
     for running, expected in zip(runs, decode(LockstepEngine(models), wanted), strict=True):
         assert lines(running) == lines(expected)
         assert running.texts == expected.texts
+    assert {*engine.speeds} == {RED, GREEN, BLUE}
     for name, model in models.items():
         asked = [{"role": "user", "content": "What is a whale?"}]
         assert engine.models[name].encode(asked) == model.encode(asked)

@@ -36,6 +36,11 @@ def test_a_run_goes_on_beside_a_battle_and_after_a_restart(restarted, page):
     page.wait_for_selector("#gate-closing .js-plotly-plot")
     page.locator(".gate-card", has_text="not known yet").wait_for()
     assert page.is_disabled("#gate-start")
+    page.locator("#gate-cost-table", has_text="changes the words of").wait_for()
+    with page.expect_download() as saved:
+        page.click(".gate-picture button")
+    assert saved.value.suggested_filename == "gate-card.png"
+    assert saved.value.path().read_bytes()[16:20] == (3 * 720).to_bytes(4)  # its width
 
     battle = page.context.new_page()  # answers run for minutes; the gate goes on meanwhile
     battle.goto(served.app.url)

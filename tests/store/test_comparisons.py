@@ -14,8 +14,12 @@ from coupled_arena.core.records import Mode, Outcome, Prompt, Source
 from coupled_arena.core.verdicts import Probabilities
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import clusters, comparisons
-from coupled_arena.store.queries.clusters import InfluenceCells
 from coupled_arena.store.queries.comparisons import Selection
+from coupled_arena.store.queries.matched_comparisons import (
+    Comparisons,
+    InfluenceCells,
+    number_voters,
+)
 from tests.batches import at_once, judge
 from tests.counted import pairwise
 
@@ -426,9 +430,9 @@ def test_sums_over_all_votes_judged_or_not(world, name):
             voted[vote.voter] += 1
     with world.store.cursor() as cursor:
         gram = clusters.cluster_gram(cursor, of_judges(name), models, cells)
-        counted = clusters.VoterCounts(cells, clusters.number_voters(cursor))
-        for block in clusters.blocks(cursor, of_judges(name), models, cells, voters=True):
-            counted.add(block)
+        counted = Comparisons(cursor, of_judges(name), models, number_voters(cursor)).by_voter(
+            models, cells
+        )
         found = comparisons.count(cursor, of_judges(name))
     assert unjudged > 20
     assert found.votes.sum() - found.labelled.sum() == unjudged
@@ -445,7 +449,7 @@ def test_a_judge_of_one_of_two_answers_of_a_model(store, new_battle, new_vote):
     a, b, human, code = (axis.ravel() for axis in np.indices((2, 2, 4, 5)))
     cells = InfluenceCells(a, b, *np.ones((2, len(a))), human=human, verdict=code)
     with store.cursor() as cursor:
-        (block,) = clusters.blocks(cursor, Selection("x"), ("a", "b"), cells)
+        (block,) = Comparisons(cursor, Selection("x"), ("a", "b")).blocks(("a", "b"), cells)
     assert sorted(code[block.cell].tolist()) == [0, 4]
 
 

@@ -13,7 +13,7 @@ from coupled_arena.core.errors import StoreError
 from coupled_arena.core.records import Mode, Outcome, Prompt, Source
 from coupled_arena.core.verdicts import Probabilities
 from coupled_arena.store.database import Store
-from coupled_arena.store.queries import clusters, comparisons
+from coupled_arena.store.queries import clusters, comparisons, matched_comparisons
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.store.queries.matched_comparisons import (
     Comparisons,
@@ -438,6 +438,45 @@ def test_sums_over_all_votes_judged_or_not(world, name):
     assert found.votes.sum() - found.labelled.sum() == unjudged
     assert gram.sum == pytest.approx(sum(np.outer(s, s) for s in added.values()), rel=1e-9)
     assert sorted(counted.by_voter.sum(axis=1)) == sorted(voted.values())
+
+
+def test_codes_that_no_table_holds_are_matched_likewise(world, monkeypatch):
+    """As where there are many models and judges."""
+    models = ("b", "a", "d", "e", "c")
+    cells, _ = random_cells(world.rng, 5, 2)
+    with world.store.cursor() as cursor:
+        (table,) = Comparisons(cursor, of_judges(BOTH), models).blocks(models, cells)
+        monkeypatch.setattr(matched_comparisons, "_TABLE", 0)
+        (searched,) = Comparisons(cursor, of_judges(BOTH), models).blocks(models, cells)
+    assert len(table.cell) > 20
+    assert (table.cell == searched.cell).all()
+    assert (table.prompt == searched.prompt).all()
+
+
+@pytest.mark.parametrize("name", ["gpt", BOTH])
+def test_votes_are_read_once_where_rows_with_verdicts_have_them_all(world, name, monkeypatch):
+    models = ("b", "a", "d", "e", "c")
+    silent = 4 ** len(of_judges(name).judges)
+    a, b, human, code = (x.ravel() for x in np.indices((5, 5, 4, silent + 1)))
+    judged = InfluenceCells(a, b, *np.zeros((2, len(a))), human=human, verdict=code)
+    a, b, human = (x.ravel() for x in np.indices((5, 5, 4)))
+    votes = InfluenceCells(a, b, *np.zeros((2, len(a))), human=human)
+    fetched, fetch = [], Comparisons._fetch
+    monkeypatch.setattr(
+        Comparisons, "_fetch", lambda self, name: fetched.append(name) or fetch(self, name)
+    )
+    with world.store.cursor() as cursor:
+        people = number_voters(cursor)
+        alone = Comparisons(cursor, of_judges(name), models, people).by_voter(models, votes)
+        read = Comparisons(cursor, of_judges(name), models, people)
+        both = read.by_voter(models, judged)
+        found = read.by_voter(models, votes)
+    assert fetched == ["votes", "all"]
+    assert (found.by_voter != alone.by_voter).nnz == 0
+    assert both.by_voter.sum() == found.by_voter.sum() == alone.by_voter.sum() > 20
+    again = [np.sort(x.repeated.sum(axis=1)) for x in (found, alone)]
+    assert (again[0] == again[1]).all()
+    assert len(again[0]) > 2
 
 
 def test_a_judge_of_one_of_two_answers_of_a_model(store, new_battle, new_vote):

@@ -230,6 +230,8 @@ def _kinds_of(cells: InfluenceCells, at: IntArray, k: int) -> Kinds:
     """Return the kinds of comparisons with a vote."""
     a, b = cells.model_a[at], cells.model_b[at]
     adds: FloatArray | csr_array = cells.by_model(k)[at]
+    if isinstance(adds, csr_array) and adds.shape[0] * k <= clusters.DENSE:
+        adds = adds.toarray()  # products with it take less time
     return Kinds(np.minimum(a, b) * k + np.maximum(a, b), adds)
 
 

@@ -22,7 +22,7 @@ from coupled_arena.store.queries.comparisons import (
 from coupled_arena.store.queries.matched_comparisons import Comparisons, InfluenceCells
 from coupled_arena.store.queries.verdict_source import verdict_source
 
-_DENSE = 1 << 22  # numbers up to which a table of what kinds add need not be sparse: 32 MB
+DENSE = 1 << 22  # numbers up to which a table of what kinds add need not be sparse: 32 MB
 
 
 class Gram:
@@ -38,7 +38,7 @@ class Gram:
     def __init__(self, cells: InfluenceCells, k: int) -> None:
         self.sum, self.clusters = np.zeros((k, k)), 0
         adds = cells.by_model(k)
-        if isinstance(adds, csr_array) and len(cells.first) * k <= _DENSE:
+        if isinstance(adds, csr_array) and len(cells.first) * k <= DENSE:
             adds = adds.toarray()  # products with it take half the time
         self._adds: FloatArray | csr_array = adds
         self._voted = np.ones(len(cells.first)) if cells.human is None else 1.0 * (cells.human >= 0)

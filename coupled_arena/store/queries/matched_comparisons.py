@@ -200,6 +200,11 @@ class _Rows:
         return ordered
 
     @cached_property
+    def code_by_voter(self) -> AnyInts:
+        """The codes in the order of `by_voter`."""
+        return self.code[self.by_voter.data]
+
+    @cached_property
     def repeated(self) -> tuple[AnyInts, AnyInts]:
         """The places of rows with a voter and a prompt that several have, and where groups end."""
         ordered = self.by_voter
@@ -251,13 +256,17 @@ class _Codes:
         """Return the votes of codes."""
         return code // self.verdicts % _VOTED - 1
 
-    def match(self, code: AnyInts, cells: InfluenceCells, place: IntArray) -> AnyInts:
-        """Return of which of the kinds comparisons are, -1 for none.
+    def match(
+        self, code: AnyInts, cells: InfluenceCells, place: IntArray, numbers: AnyInts
+    ) -> AnyInts:
+        """Return the numbers of the kinds that comparisons are of, -1 for none.
 
         Parameters
         ----------
         place : ndarray of int64
             Of each model that `cells` name.
+        numbers : ndarray of int32
+            Of each of the cells.
         """
         asked = [cells.mode, place[cells.model_a], place[cells.model_b], cells.human, cells.verdict]
         every = [
@@ -267,8 +276,11 @@ class _Codes:
         free = np.ravel_multi_index([x.ravel() for x in np.meshgrid(*every)], self.shape)
         digits = [np.zeros(len(cells.first), np.int64) if x is None else x for x in asked]
         digits[3] = digits[3] if cells.human is None else digits[3] + 1
-        keys = (np.ravel_multi_index(digits, self.shape)[:, None] + free).ravel()
-        cell = np.repeat(np.arange(len(cells.first), dtype=np.int32), len(free))
+        pairs = zip(digits, self.shape, strict=True)
+        there = np.all([(x >= 0) & (x < size) for x, size in pairs], axis=0)  # others meet none
+        keys = np.ravel_multi_index([x[there] for x in digits], self.shape)
+        keys = (keys[:, None] + free).ravel()
+        cell = np.repeat(numbers[there], len(free))
         if self.number <= _TABLE:
             table = np.full(self.number, -1, np.int32)
             table[keys] = cell
@@ -340,19 +352,28 @@ class Comparisons:
         if not self.people or not len(kinds):
             return VoterCounts(kinds, *nothing)
         rows = self._rows_of(cells)
-        place = np.full(len(cells.first) + 1, -1, np.int32)  # the last: of no kind
-        place[kinds] = np.arange(len(kinds))
-        kind = place[self._match(rows, models, cells)]
+        numbers = np.full(len(cells.first), -1, np.int32)
+        numbers[kinds] = np.arange(len(kinds))
         ends = rows.by_voter.indptr
         ends = np.append(ends, np.full(shape[0] + 1 - len(ends), ends[-1], ends.dtype))
+        # Codes are put in order once, which takes longer than to match them again.
+        kind = self._numbers(rows.code_by_voter, models, cells, numbers)
         found = _table(rows, rows.by_voter.data, ends, kind, len(kinds))
-        return VoterCounts(kinds, found, _table(rows, *rows.repeated, kind, len(kinds)))
+        places, ends = rows.repeated
+        kind = self._numbers(rows.code[places], models, cells, numbers)
+        return VoterCounts(kinds, found, _table(rows, places, ends, kind, len(kinds)))
 
     def _match(self, rows: _Rows, models: Sequence[str], cells: InfluenceCells) -> AnyInts:
         if self._matched is None or self._matched[0] is not cells:
-            place = np.array([self._models.index(model) for model in models], np.int64)
-            self._matched = cells, self._codes.match(rows.code, cells, place)
+            numbers = np.arange(len(cells.first), dtype=np.int32)
+            self._matched = cells, self._numbers(rows.code, models, cells, numbers)
         return self._matched[1]
+
+    def _numbers(
+        self, code: AnyInts, models: Sequence[str], cells: InfluenceCells, numbers: AnyInts
+    ) -> AnyInts:
+        place = np.array([self._models.index(model) for model in models], np.int64)
+        return self._codes.match(code, cells, place, numbers)
 
     def _rows_of(self, cells: InfluenceCells) -> _Rows:
         """Return the rows that kinds may match: votes without a verdict only if one asks."""
@@ -424,10 +445,9 @@ class Comparisons:
 
 def _table(rows: _Rows, places: AnyInts, ends: AnyInts, kind: AnyInts, kinds: int) -> csr_array:
     """Return how many rows of each kind there are at some places, from one end to the next."""
-    chosen = kind[places]
-    if chosen.min(initial=0) < 0:
-        kept = chosen >= 0
+    if kind.min(initial=0) < 0:
+        kept = kind >= 0
         ends = np.concatenate([[0], np.cumsum(kept)])[ends]
-        places, chosen = places[kept], chosen[kept]
-    data = np.ones(len(chosen)) if rows.weight is None else rows.weight[places]
-    return csr_array((data, chosen, ends), (len(ends) - 1, kinds))
+        places, kind = places[kept], kind[kept]
+    data = np.ones(len(kind)) if rows.weight is None else rows.weight[places]
+    return csr_array((data, kind, ends), (len(ends) - 1, kinds))

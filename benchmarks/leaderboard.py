@@ -13,6 +13,7 @@ counting in the store included.
 from __future__ import annotations
 
 import argparse
+import resource
 import statistics
 import tempfile
 import time
@@ -57,6 +58,7 @@ def board_on_a_large_store(path: Path, votes: int, per_prompt: int, people: int)
             print(f"store of {votes:,} votes made in {made:.0f} s", flush=True)
         show(store)
         both = [[seconds(lambda v=v: show(store, v)) for v in Voters] for _ in range(ROUNDS)]
+        worked = [[processor(lambda v=v: show(store, v)) for v in Voters] for _ in range(ROUNDS)]
         estimates = read_estimates(store, Selection(judge="judge"), draws=LIVE_DRAWS)
         battle = make_battle("model-00", "model-01")
         added = seconds(lambda: store.add_battle(battle))
@@ -72,6 +74,10 @@ def board_on_a_large_store(path: Path, votes: int, per_prompt: int, people: int)
             f"board of {votes:,} votes of {people:,} people, {per_prompt} a prompt, {voters}: "
             f"{statistics.median(taken):.3f} s ({min(taken):.3f} to {max(taken):.3f})"
         )
+    least = [min(taken) for taken in zip(*worked, strict=True)]
+    seen = ", ".join(f"{v} {taken:.2f} s" for v, taken in zip(Voters, least, strict=True))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"of the processors at least: {seen}; memory at most {peak:,.0f} MB")
     print(f"another alpha: {statistics.median(again):.3f} s")
     print(f"a battle is stored in {added:.3f} s, a vote in {cast:.3f} s")
     print(f"all that `doctor` checks: {checked:.1f} s")
@@ -169,6 +175,12 @@ def seconds(work: Callable[[], object]) -> float:
     started = time.perf_counter()
     work()
     return time.perf_counter() - started
+
+
+def processor(work: Callable[[], object]) -> float:
+    started = time.process_time()
+    work()
+    return time.process_time() - started
 
 
 if __name__ == "__main__":

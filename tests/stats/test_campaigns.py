@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from coupled_arena.core.choices import Cutoff, TieScore, Voters
+from coupled_arena.stats.ranking import voter_tastes
 from coupled_arena.stats.ranking.rank_sets import Separation, intervals
 from coupled_arena.stats.simulation.coverage import estimate_drawn
 from coupled_arena.stats.simulation.rank_set_runs import Ranking
@@ -200,3 +201,17 @@ def test_where_nobody_has_a_taste_intervals_are_as_wide():
     # Student's t with 29 degrees is 4.3 % wider, and a root of a chi-square .9 % narrower.
     error = 3 * like.std() / 60**0.5
     assert abs(like.mean() - 1.034 * these.mean()) < error
+
+
+@pytest.mark.parametrize("taste", [0.0, 1.0])
+def test_dense_tables_of_votes_tell_what_sparse_ones_do(taste, monkeypatch):
+    """Sums in another order: some rounding errors, of 1e-16 each."""
+    drawn = replace(crossed(tastes=taste), voter=np.arange(5 * 8 * 3) % 7)
+    made = [estimate_drawn(drawn, Ranking.HUMAN)]
+    monkeypatch.setattr(voter_tastes, "is_dense", lambda *_: False)
+    made.append(estimate_drawn(drawn, Ranking.HUMAN))
+    for name in ("covariance", "degrees", "certain_size"):
+        dense, sparse = (getattr(each, name) for each in made)
+        assert dense == pytest.approx(sparse, rel=1e-12, abs=1e-15)
+    dense, sparse = (each.tastes for each in made)
+    assert (dense.voters, dense.each, dense.equal) == (sparse.voters, sparse.each, sparse.equal)

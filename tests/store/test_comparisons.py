@@ -13,9 +13,13 @@ from coupled_arena.core.errors import StoreError
 from coupled_arena.core.records import Mode, Outcome, Prompt, Source
 from coupled_arena.core.verdicts import Probabilities
 from coupled_arena.store.database import Store
-from coupled_arena.store.queries import clusters, comparisons
-from coupled_arena.store.queries.clusters import InfluenceCells
+from coupled_arena.store.queries import clusters, comparisons, matched_comparisons
 from coupled_arena.store.queries.comparisons import Selection
+from coupled_arena.store.queries.matched_comparisons import (
+    Comparisons,
+    InfluenceCells,
+    number_voters,
+)
 from tests.batches import at_once, judge
 from tests.counted import pairwise
 
@@ -426,14 +430,53 @@ def test_sums_over_all_votes_judged_or_not(world, name):
             voted[vote.voter] += 1
     with world.store.cursor() as cursor:
         gram = clusters.cluster_gram(cursor, of_judges(name), models, cells)
-        counted = clusters.VoterCounts(cells, clusters.number_voters(cursor))
-        for block in clusters.blocks(cursor, of_judges(name), models, cells, voters=True):
-            counted.add(block)
+        counted = Comparisons(cursor, of_judges(name), models, number_voters(cursor)).by_voter(
+            models, cells
+        )
         found = comparisons.count(cursor, of_judges(name))
     assert unjudged > 20
     assert found.votes.sum() - found.labelled.sum() == unjudged
     assert gram.sum == pytest.approx(sum(np.outer(s, s) for s in added.values()), rel=1e-9)
     assert sorted(counted.by_voter.sum(axis=1)) == sorted(voted.values())
+
+
+def test_codes_that_no_table_holds_are_matched_likewise(world, monkeypatch):
+    """As where there are many models and judges."""
+    models = ("b", "a", "d", "e", "c")
+    cells, _ = random_cells(world.rng, 5, 2)
+    with world.store.cursor() as cursor:
+        (table,) = Comparisons(cursor, of_judges(BOTH), models).blocks(models, cells)
+        monkeypatch.setattr(matched_comparisons, "_TABLE", 0)
+        (searched,) = Comparisons(cursor, of_judges(BOTH), models).blocks(models, cells)
+    assert len(table.cell) > 20
+    assert (table.cell == searched.cell).all()
+    assert (table.prompt == searched.prompt).all()
+
+
+@pytest.mark.parametrize("name", ["gpt", BOTH])
+def test_votes_are_read_once_where_rows_with_verdicts_have_them_all(world, name, monkeypatch):
+    models = ("b", "a", "d", "e", "c")
+    silent = 4 ** len(of_judges(name).judges)
+    a, b, human, code = (x.ravel() for x in np.indices((5, 5, 4, silent + 1)))
+    judged = InfluenceCells(a, b, *np.zeros((2, len(a))), human=human, verdict=code)
+    a, b, human = (x.ravel() for x in np.indices((5, 5, 4)))
+    votes = InfluenceCells(a, b, *np.zeros((2, len(a))), human=human)
+    fetched, fetch = [], Comparisons._fetch
+    monkeypatch.setattr(
+        Comparisons, "_fetch", lambda self, name: fetched.append(name) or fetch(self, name)
+    )
+    with world.store.cursor() as cursor:
+        people = number_voters(cursor)
+        alone = Comparisons(cursor, of_judges(name), models, people).by_voter(models, votes)
+        read = Comparisons(cursor, of_judges(name), models, people)
+        both = read.by_voter(models, judged)
+        found = read.by_voter(models, votes)
+    assert fetched == ["votes", "all"]
+    assert (found.by_voter != alone.by_voter).nnz == 0
+    assert both.by_voter.sum() == found.by_voter.sum() == alone.by_voter.sum() > 20
+    again = [np.sort(x.repeated.sum(axis=1)) for x in (found, alone)]
+    assert (again[0] == again[1]).all()
+    assert len(again[0]) > 2
 
 
 def test_a_judge_of_one_of_two_answers_of_a_model(store, new_battle, new_vote):
@@ -445,7 +488,7 @@ def test_a_judge_of_one_of_two_answers_of_a_model(store, new_battle, new_vote):
     a, b, human, code = (axis.ravel() for axis in np.indices((2, 2, 4, 5)))
     cells = InfluenceCells(a, b, *np.ones((2, len(a))), human=human, verdict=code)
     with store.cursor() as cursor:
-        (block,) = clusters.blocks(cursor, Selection("x"), ("a", "b"), cells)
+        (block,) = Comparisons(cursor, Selection("x"), ("a", "b")).blocks(("a", "b"), cells)
     assert sorted(code[block.cell].tolist()) == [0, 4]
 
 

@@ -27,8 +27,8 @@ from coupled_arena.stats.judges.voter_tastes import (
 )
 from coupled_arena.stats.ranking.voter_tastes import Shares
 from coupled_arena.store.queries import clusters
-from coupled_arena.store.queries.clusters import blocks
 from coupled_arena.store.queries.comparisons import Selection
+from coupled_arena.store.queries.matched_comparisons import Comparisons
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,15 +154,15 @@ def _summed(
 ) -> _Summed:
     of_pairs = [each.of_pairs for each in influences]
     cells, k = stacked(of_pairs), len(models)
-    gram, counted = clusters.Gram(cells, 2 * k), clusters.VoterCounts(cells, people)
+    read = Comparisons(cursor, selection, models, people)
+    gram, counted = clusters.Gram(cells, 2 * k), read.by_voter(models, cells)
     counts_in = cells_of_models(k, of_pairs[0].labelled.shape[3], ties)
     total, on_prompts = np.zeros(len(counted.kinds)), list[csr_array]()
-    for block in blocks(cursor, selection, models, cells, voters=people > 0):
+    for block in read.blocks(models, cells):
         found = block.by_prompt
         if prompts:
             gram.add(found)
         if people:
-            counted.add(block)
             voted = csr_array(found[:, counted.kinds])
             total += np.asarray(voted.sum(axis=0), dtype=np.float64).ravel()
             on_prompts.append(voted)

@@ -30,9 +30,9 @@ from coupled_arena.stats.judges.voter_tastes import CastRows
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import comparisons, judge_quality
 from coupled_arena.store.queries.benchmark_scores import reworded
-from coupled_arena.store.queries.clusters import number_voters
 from coupled_arena.store.queries.comparisons import Counts, Selection
 from coupled_arena.store.queries.judge_quality import JudgeUse, Lengths, Orders, judge_use
+from coupled_arena.store.queries.matched_comparisons import number_voters
 
 _TIES = (
     "Probabilities, and flips that abstain, go with ties that count as wins for neither: leave "

@@ -34,6 +34,7 @@ from coupled_arena.store.queries.battle_conditions import visible_models
 from coupled_arena.store.queries.benchmark_scores import reworded
 from coupled_arena.store.queries.comparisons import Counts, Selection
 from coupled_arena.store.queries.judge_quality import JudgeUse, judge_use
+from coupled_arena.store.queries.matched_comparisons import Comparisons, number_voters
 from coupled_arena.store.tables.exclusions import BY_DEFAULT, Counting, Excluded, excluded
 
 
@@ -186,9 +187,12 @@ def read_estimates(
         made = _estimates(votes, scored, (used, method), prompts, judge_alone=judge_alone)
         shift = _shift(made, scored.with_silent(votes.counts), prompts)
         voted = not modes_by_judge and bool(votes.comparisons.any())
-        modes = _modes(cursor, plain, counts, method, voted=voted, shared=shared)
-        estimated = cursor, selection, made, votes
-        found = in_clusters(*estimated, shift=shift, prompts=shared, voters=method.of_people)
+        people = number_voters(cursor) if method.of_people else 0
+        read = Comparisons(cursor, selection, counts.models, people)
+        found = in_clusters(read, made, votes, shift=shift, prompts=shared)
+        if selection != plain:  # modes are compared by plain verdicts
+            read = Comparisons(cursor, plain, counts.models, people)
+        modes = _modes(read, plain, counts, voted=voted, shared=shared)
         use, several = judge_use(cursor, selection), reworded(cursor, selection, compared=True)
         idle = visible_models(cursor, sorted({*stored.models} - {*counts.models}))
         left = excluded(cursor)
@@ -210,20 +214,13 @@ def read_estimates(
 
 
 def _modes(
-    cursor: Cursor,
-    selection: Selection,
-    counts: Counts,
-    method: Method,
-    *,
-    voted: bool,
-    shared: bool,
+    read: Comparisons, selection: Selection, counts: Counts, *, voted: bool, shared: bool
 ) -> ModeComparison | None:
     """Compare the protocols, with what shares a prompt or a voter."""
     found = compare_board_modes(counts, voted=voted) if selection.mode is None else None
     if found is None:
         return None
-    known = {"voted": voted, "prompts": shared, "voters": method.of_people}
-    return modes_in_clusters(cursor, selection, found, **known)
+    return modes_in_clusters(read, found, voted=voted, prompts=shared)
 
 
 def _scored_counts(cursor: Cursor, selection: Selection, counts: Counts) -> Counts:

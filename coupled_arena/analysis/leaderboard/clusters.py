@@ -14,7 +14,6 @@ from scipy.sparse import csr_array
 
 from coupled_arena.core.choices import BoardSource
 from coupled_arena.core.records import Mode
-from coupled_arena.core.sql import Cursor
 from coupled_arena.core.verdicts import ABSTAINED_CODE
 from coupled_arena.stats.counts import OUTCOMES, FloatArray, IntArray, JudgedCounts, PairCounts
 from coupled_arena.stats.coupling.modes import ModeComparison, compare_modes
@@ -22,10 +21,22 @@ from coupled_arena.stats.influence import Influence, PairProducts
 from coupled_arena.stats.judges.voter_tastes import side_by_side
 from coupled_arena.stats.ranking.estimates import Estimate
 from coupled_arena.stats.ranking.sides import Sides, SideSums
-from coupled_arena.stats.ranking.voter_tastes import Kinds, Shares, VoterTable, of_people
+from coupled_arena.stats.ranking.voter_tastes import (
+    Kinds,
+    Shares,
+    VoterSpread,
+    VoterTable,
+    of_people,
+)
 from coupled_arena.store.queries import clusters
-from coupled_arena.store.queries.clusters import Block, InfluenceCells, blocks, number_voters
-from coupled_arena.store.queries.comparisons import Counts, Selection
+from coupled_arena.store.queries.comparisons import Counts
+from coupled_arena.store.queries.matched_comparisons import (
+    Block,
+    Comparisons,
+    InfluenceCells,
+    VoterCounts,
+    kinds_with_vote,
+)
 
 _MANY_PROMPTS = 1000
 """Prompts of every pair from which it is not worth a pass over the table to know which pair has
@@ -50,49 +61,59 @@ class InClusters:
 
 
 def in_clusters(
-    cursor: Cursor,
-    selection: Selection,
+    read: Comparisons,
     estimates: Mapping[BoardSource, Estimate],
     votes: PairCounts,
     *,
     shift: Estimate | None,
     prompts: bool,
-    voters: bool,
 ) -> InClusters:
     """Return estimates that know which comparisons depend on each other, and the first slot's.
 
     Parameters
     ----------
+    read : Comparisons
+        With the number of people where the board is about people like the voters, who each have a
+        taste.
     votes : PairCounts
         All that people's estimate is from.
     shift : Estimate or None
         From the counts of the prediction-powered one.
     prompts : bool
         Whether any share a prompt.
-    voters : bool
-        Whether the board is about people like the voters, who each have a taste.
     """
     sides = _sides_apart(votes, estimates.get(BoardSource.HUMAN))
-    people = number_voters(cursor) if voters else 0
-    found: dict[BoardSource, Estimate] = {}
-    for source, plain in estimates.items():
+    found: dict[BoardSource, Estimate] = dict(estimates)
+    known: dict[tuple[str, ...], VoterSpread] = {}
+    for source in sorted(estimates, key=_WITH_VERDICTS_FIRST.index):
+        plain = estimates[source]
         cells = _cells_of_board(source, plain)
-        voted = people if cells.human is not None else 0
+        voted = bool(read.people) and cells.human is not None
         if not prompts and not voted:
-            found[source] = plain
             continue
         slot = sides if source is BoardSource.HUMAN else None
-        sums = [_Sums(plain, cells, prompts=prompts, people=voted, sides=slot)]
+        counted = read.by_voter(plain.models, cells) if voted else None
+        sums = [
+            _Sums(
+                plain, cells, counted, prompts=prompts, sides=slot, spread=known.get(plain.models)
+            )
+        ]
         if source is BoardSource.PPR and shift is not None and prompts:
             # Verdicts do not know who voted: those beside one person's votes share no taste.
             at, heard = _cells_heard(plain, shift, cells)
-            sums.append(_Sums(shift, heard, prompts=prompts, people=0, sides=None, at=at))
-        for block in blocks(cursor, selection, plain.models, cells, voters=voted > 0):
+            sums.append(_Sums(shift, heard, None, prompts=prompts, sides=None, at=at))
+        for block in read.blocks(plain.models, cells) if prompts else ():
             for each in sums:
                 each.add(block)
         found[source], sides = sums[0].estimate, sums[0].sides or sides
+        if sums[0].spread is not None and not read.mixed:
+            known[plain.models] = sums[0].spread
         shift = sums[1].estimate if len(sums) > 1 else shift
     return InClusters(found, sides, shift)
+
+
+# Votes are among the rows with verdicts, where all of them have one.
+_WITH_VERDICTS_FIRST = [BoardSource.PPR, BoardSource.JUDGE, BoardSource.HUMAN]
 
 
 class _Sums:
@@ -102,43 +123,45 @@ class _Sums:
     ----------
     plain : Estimate
         As if no comparison depended on another.
-    prompts, people
-        Whether any share a prompt; how many people voted, 0 where that does not matter.
+    counted : VoterCounts or None
+        Who voted; None where that does not matter.
+    prompts : bool
+        Whether any share a prompt.
     sides : Sides or None
         The first slot's effect, if it is to be added up as well.
     at : ndarray of int64, optional
         Which of the kinds in the blocks the cells are; by default all of them.
+    spread : VoterSpread, optional
+        Of another board's votes, which may be the same.
     """
 
     def __init__(
         self,
         plain: Estimate,
         cells: InfluenceCells,
+        counted: VoterCounts | None,
         *,
         prompts: bool,
-        people: int,
         sides: Sides | None,
         at: IntArray | None = None,
+        spread: VoterSpread | None = None,
     ) -> None:
         k = len(plain.models)
-        self._plain, self._prompts, self._people, self._at = plain, prompts, people, at
+        self._plain, self._prompts, self._at = plain, prompts, at
         self._gram, self._pairs = clusters.Gram(cells, k), clusters.PairSums(cells, k)
         self._many = plain.free.min(where=plain.free > 0, initial=np.inf) >= _MANY_PROMPTS
-        self._counted = clusters.VoterCounts(cells, people)
-        self._kinds = _kinds_of(cells, self._counted, k)
+        self._voted = kinds_with_vote(cells)
+        self._kinds = _kinds_of(cells, self._voted, k)
+        self._table = None if counted is None else _table_of(plain, self._kinds, counted, spread)
         self._spread: Shares | None = None
         self._sides, self._on_prompts = sides, SideSums()
-        places = None if sides is None else tuple(_keys(cells, self._counted))
+        places = None if sides is None else tuple(_keys(cells, self._voted))
         self._slot = None if sides is None else sides.influence[places]
 
     def add(self, block: Block) -> None:
         """Add the comparisons of a block."""
         if self._at is not None:
             block = block.of(self._at)
-        if self._people:
-            self._counted.add(block)
-        if not self._prompts:
-            return
         found = block.by_prompt
         self._gram.add(found)
         if self._slot is not None:
@@ -146,8 +169,8 @@ class _Sums:
         if self._many:
             return
         self._pairs.add(found)
-        if self._people:
-            votes = self._kinds.votes(csr_array(found[:, self._counted.kinds]))
+        if self._table is not None:
+            votes = self._kinds.votes(csr_array(found[:, self._voted]))
             more = Shares.of(votes, self._plain.sizes)
             self._spread = more if self._spread is None else self._spread + more
 
@@ -159,7 +182,7 @@ class _Sums:
             own, cross = self._pairs.squares, self._pairs.products
             products = None if self._many else PairProducts(own, cross)
             these = these.clustered(self._gram.sum, self._gram.clusters, products)
-        if not self._people:
+        if self._table is None:
             return these
         return of_people(these, self._plain, self._table, self._spread)
 
@@ -168,14 +191,22 @@ class _Sums:
         """The first slot's effect with them."""
         if self._sides is None or self._slot is None:
             return None
-        table = self._table if self._people else None
         on_prompts = self._on_prompts if self._prompts else None
-        return _sides_of(self._sides, self._slot, table, on_prompts)
+        return _sides_of(self._sides, self._slot, self._table, on_prompts)
 
     @property
-    def _table(self) -> VoterTable:
-        counted = self._counted
-        return VoterTable(self._kinds, counted.by_voter, counted.repeated, self._plain.sizes)
+    def spread(self) -> VoterSpread | None:
+        """How votes are spread over voters, if that matters."""
+        return None if self._table is None else self._table.spread
+
+
+def _table_of(
+    plain: Estimate, kinds: Kinds, counted: VoterCounts, other: VoterSpread | None
+) -> VoterTable:
+    """Return who voted what; how votes are spread is known where another board has the same."""
+    same = other is not None and np.array_equal(other.size, plain.sizes)
+    spread = other if same else None
+    return VoterTable(kinds, counted.by_voter, counted.repeated, plain.sizes, spread)
 
 
 def _sides_of(
@@ -190,16 +221,17 @@ def _sides_of(
     return sides.clustered([by_voter, *([on_prompts] if on_prompts else [])], both)
 
 
-def _keys(cells: InfluenceCells, counted: clusters.VoterCounts) -> list[IntArray]:
+def _keys(cells: InfluenceCells, at: IntArray) -> list[IntArray]:
     assert cells.human is not None
-    return [each[counted.kinds] for each in (cells.model_a, cells.model_b, cells.human)]
+    return [each[at] for each in (cells.model_a, cells.model_b, cells.human)]
 
 
-def _kinds_of(cells: InfluenceCells, counted: clusters.VoterCounts, k: int) -> Kinds:
+def _kinds_of(cells: InfluenceCells, at: IntArray, k: int) -> Kinds:
     """Return the kinds of comparisons with a vote."""
-    at = counted.kinds
     a, b = cells.model_a[at], cells.model_b[at]
     adds: FloatArray | csr_array = cells.by_model(k)[at]
+    if isinstance(adds, csr_array) and adds.shape[0] * k <= clusters.DENSE:
+        adds = adds.toarray()  # products with it take less time
     return Kinds(np.minimum(a, b) * k + np.maximum(a, b), adds)
 
 
@@ -234,26 +266,21 @@ def compare_board_modes(counts: Counts, *, voted: bool) -> ModeComparison | None
 
 
 def modes_in_clusters(
-    cursor: Cursor,
-    selection: Selection,
-    plain: ModeComparison,
-    *,
-    voted: bool,
-    prompts: bool,
-    voters: bool,
+    read: Comparisons, plain: ModeComparison, *, voted: bool, prompts: bool
 ) -> ModeComparison:
     """Return the same where comparisons on one prompt, or by one voter, depend on each other.
 
     Parameters
     ----------
+    read : Comparisons
+        With the number of people where the result is about people like the voters, who each have a
+        taste.
     voted : bool
         Whether people's votes are compared, or verdicts.
     prompts : bool
         Whether any comparisons share a prompt.
-    voters : bool
-        Whether the result is about people like the voters, who each have a taste.
     """
-    people = number_voters(cursor) if voters and voted else 0
+    people = read.people if voted else 0
     if not prompts and not people:
         return plain
     mode, a, b, outcome = _grid(*plain.influence.pairs.shape[:4])
@@ -266,14 +293,10 @@ def modes_in_clusters(
     ]
     pairs = clusters.PairSums(cells[0], k)
     averages, ties = (clusters.Gram(each, k) for each in cells[1:])
-    counted = clusters.VoterCounts(cells[0], people)
-    for block in blocks(cursor, selection, plain.models, cells[0], voters=people > 0):
-        if people:
-            counted.add(block)
-        if prompts:
-            found = block.by_prompt
-            for each in (pairs, averages, ties):
-                each.add(found)
+    for block in read.blocks(plain.models, cells[0]) if prompts else ():
+        found = block.by_prompt
+        for each in (pairs, averages, ties):
+            each.add(found)
     these = plain
     if prompts:
         these = plain.clustered(
@@ -281,7 +304,10 @@ def modes_in_clusters(
             (np.diag(averages.sum), averages.clusters),
             (float(ties.sum.sum()), ties.clusters),  # of the square of all that a prompt adds up to
         )
-    return these.of_people(plain, counted.by_voter, counted.repeated) if people else these
+    if not people:
+        return these
+    counted = read.by_voter(plain.models, cells[0])
+    return these.of_people(plain, counted.by_voter, counted.repeated)
 
 
 def _cells_of_board(source: BoardSource, estimated: Estimate) -> InfluenceCells:

@@ -24,7 +24,7 @@ from scipy.sparse import csr_array
 from scipy.special import ndtr, stdtr
 
 from coupled_arena.stats.counts import OUTCOMES, FloatArray, IntArray, PairCounts
-from coupled_arena.stats.crossed import Cast, Tasted, of_tastes
+from coupled_arena.stats.crossed import Cast, Numbers, Tasted, of_tastes
 from coupled_arena.stats.intervals import critical_value
 from coupled_arena.stats.ranking.strata import MINIMUM_PER_PAIR
 
@@ -206,16 +206,16 @@ class ModeComparison:
             by_pair, cell=mode, size=of_pair.reshape(2, -1).sum(1), group=np.arange(2)
         )
         influence = self.influence
-        pairs = of_tastes(
+        on_pairs = _columns(influence.pairs, (a * k + b, b * k + a), k * k)
+        pairs, models = of_tastes(
             by_pair,
-            _columns(influence.pairs, (a * k + b, b * k + a), k * k),
-            plain.pairs.variance.ravel(),
+            Numbers(on_pairs, plain.pairs.variance.ravel()),
+            Numbers(_columns(influence.models, (a, b), k), plain.averages.variance),
         )
-        models = of_tastes(by_pair, _columns(influence.models, (a, b), k), plain.averages.variance)
         nothing = np.zeros_like(a)
-        adds = _columns(influence.ties, (nothing, nothing), 1)
-        ties = of_tastes(by_mode, adds, np.array([plain.tie_variance]))
-        in_mode = [np.asarray(found[:, mode == one].sum(axis=1)).ravel() > 0 for one in (0, 1)]
+        on_ties = _columns(influence.ties, (nothing, nothing), 1)
+        (ties,) = of_tastes(by_mode, Numbers(on_ties, np.array([plain.tie_variance])))
+        in_mode = [found @ (mode == one).astype(np.float64) > 0 for one in (0, 1)]
         return replace(
             self,
             pairs=_tasted(self.pairs, pairs),

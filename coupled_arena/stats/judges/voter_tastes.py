@@ -55,7 +55,7 @@ class Ballots:
     @property
     def voters(self) -> int:
         """How many people voted; votes of nobody known are one person's each."""
-        known, named = np.count_nonzero(np.diff(self.found.indptr)), float(self.found.sum())
+        known, named = np.count_nonzero(np.diff(self.found.indptr)), float(self.found.data.sum())
         return int(known + max(round(float(self.total.sum()) - named), 0))
 
     @property
@@ -70,7 +70,7 @@ class Ballots:
     def repeats(self) -> bool:
         """Whether anybody voted twice, so that tastes can matter, and anybody else voted."""
         known = np.count_nonzero(np.diff(self.found.indptr))
-        return self.voters > 1 and float(self.found.sum()) > known + 0.5
+        return self.voters > 1 and float(self.found.data.sum()) > known + 0.5
 
     @property
     def shares(self) -> Shares:

@@ -21,6 +21,8 @@ References
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -28,7 +30,7 @@ from scipy.sparse import csr_array, vstack
 
 from coupled_arena.core.choices import Weighting
 from coupled_arena.stats.counts import FloatArray, IntArray
-from coupled_arena.stats.crossed import CONCENTRATED, ratio_or_zero
+from coupled_arena.stats.crossed import CONCENTRATED, dense_tables, is_dense, ratio_or_zero
 from coupled_arena.stats.ranking.estimates import Estimate, Tastes
 
 _BLOCK = 1 << 22  # numbers at once: 32 MB
@@ -141,6 +143,30 @@ class Shares:
         return cls(clusters, *twice, *sums)
 
     @classmethod
+    def of_table(cls, votes: FloatArray, pairs: IntArray, size: FloatArray) -> Shares:
+        """Add up clusters that have votes on many pairs.
+
+        Parameters
+        ----------
+        votes : ndarray of float64, shape (pairs, clusters)
+        pairs : ndarray of int64, shape (pairs,)
+            As `Kinds.pair`; none is twice there.
+        size : ndarray of float64, shape (k, k), symmetric
+            As in `of`.
+        """
+        k, n, columns = len(size), np.maximum(size.ravel()[pairs], 1), np.arange(len(pairs))
+        one = 1 / n**2
+        first, second = (csr_array((one, (own, columns)), (k, len(n))) for own in divmod(pairs, k))
+        of_model, twice = csr_array(first + second), votes**2
+        q, o = (_dense(of_model @ each) for each in (twice, votes))
+        squares, cubes = np.zeros((2, k * k))
+        squares[pairs] = twice.sum(axis=1) * one
+        cubes[pairs] = np.einsum("pc,pc->p", twice, votes) / n**3
+        both = (x.reshape(k, k) + x.reshape(k, k).T for x in (squares, cubes))
+        sums: list[FloatArray] = [q.sum(axis=1), o.sum(axis=1), q @ q.T, q @ o.T, o @ o.T]
+        return cls(int(np.count_nonzero(o.any(axis=0))), *both, *sums)
+
+    @classmethod
     def apart(cls, votes: FloatArray, size: FloatArray) -> Shares:
         """Return those of votes that are a cluster each: so many of `size` in each pair."""
         each = 1 / np.maximum(size, 1) ** 2
@@ -190,12 +216,84 @@ class VoterTable:
         Likewise of a voter on one prompt, where these are several.
     size : ndarray of float64, shape (k, k), symmetric
         Votes on each pair, also those of unknown voters.
+    known : VoterSpread, optional
+        What another table of the same votes told; else it is computed where it is asked for.
     """
 
     kinds: Kinds
     found: csr_array
     repeated: csr_array
     size: FloatArray
+    known: VoterSpread | None = None
+
+    @cached_property
+    def spread(self) -> VoterSpread:
+        """How votes are spread over voters."""
+        return self.known or VoterSpread.of(self.kinds, self.found, self.size)
+
+    @cached_property
+    def times(self) -> FloatArray:
+        """How many votes there are of each kind."""
+        found = self.found
+        return np.asarray(np.bincount(found.indices, found.data, found.shape[1]), np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class VoterSpread:
+    """How votes of pairs are spread over voters.
+
+    Attributes
+    ----------
+    shares : Shares
+        Of all voters; an unknown one counts as a voter of one vote.
+    each : ndarray of float64
+        How many votes a known voter cast: none is 0.
+    size : ndarray of float64, shape (k, k)
+        As in `VoterTable`.
+    """
+
+    shares: Shares
+    each: FloatArray
+    size: FloatArray
+
+    @classmethod
+    def of(cls, kinds: Kinds, found: csr_array, size: FloatArray) -> VoterSpread:
+        """Add up voters; `found` as in `VoterTable`."""
+        pairs = np.flatnonzero(np.triu(size, 1) > 0)
+        if not is_dense(found, len(pairs)):
+            votes = kinds.votes(found)
+            named = np.asarray(votes.sum(axis=0), dtype=np.float64).reshape(size.shape)
+            each = np.asarray(votes.sum(axis=1), dtype=np.float64).ravel()
+            return cls._made(Shares.of(votes, size), named, each, size)
+        place = np.zeros(size.size, np.int64)
+        place[pairs] = np.arange(len(pairs))
+        made: list[tuple[Shares, FloatArray, FloatArray]] = [
+            (Shares.of_table(votes, pairs, size), votes.sum(axis=1), votes.sum(axis=0))
+            for votes in dense_tables(found, [(place[kinds.pair], None)], len(pairs))
+        ]
+        shares, of_pairs, each = zip(*made, strict=True)
+        named = np.zeros(size.size)
+        named[pairs] = sum(of_pairs)
+        return cls._made(reduce(add, shares), named.reshape(size.shape), np.concatenate(each), size)
+
+    @classmethod
+    def _made(
+        cls, known: Shares, named: FloatArray, each: FloatArray, size: FloatArray
+    ) -> VoterSpread:
+        unknown = np.maximum(size - named - named.T, 0)
+        return cls(known + Shares.apart(unknown, size), each[each > 0], size)
+
+    @property
+    def once(self) -> bool:
+        """Whether each vote has a voter of its own."""
+        return bool(self.each.sum() < len(self.each) + 0.5)
+
+    @property
+    def busy(self) -> dict[str, float]:
+        """How busy people are: `Tastes.each` and `Tastes.equal`."""
+        unknown = max(round(float(np.triu(self.size).sum() - self.each.sum())), 0)
+        each = np.concatenate([self.each, np.ones(unknown)])
+        return {"each": float(np.median(each)), "equal": float(each.sum() ** 2 / (each**2).sum())}
 
 
 def of_people(
@@ -212,11 +310,9 @@ def of_people(
     prompts : Shares, optional
         How votes are spread over prompts that several share.
     """
-    votes = table.kinds.votes(table.found)
-    shares = _all_shares(votes, table.size)
+    shares = table.spread.shares
     known = Tastes(shares.clusters, estimate.human, float(estimate.human))
-    once = votes.sum() < np.count_nonzero(np.diff(votes.indptr)) + 0.5  # a voter for each vote
-    if shares.clusters < 2 or once:
+    if shares.clusters < 2 or table.spread.once:
         return replace(estimate, tastes=known)
     tastes, these = _tastes(estimate, table, shares), estimate.covariance
     alone = plain.covariance + _by_votes(estimate, table)
@@ -242,23 +338,9 @@ def of_people(
         clusters=min(shares.clusters, clusters),
         certain_size=np.minimum(estimate.certain_size, (len(fewest) - 1) * fewest),
         tastes=replace(
-            known, worth=worth, degrees=max(median, 1.0), within=these, **_busy(votes, table.size)
+            known, worth=worth, degrees=max(median, 1.0), within=these, **table.spread.busy
         ),
     )
-
-
-def _busy(votes: csr_array, size: FloatArray) -> dict[str, float]:
-    """Return how busy people are: `Tastes.each` and `Tastes.equal`."""
-    named = np.asarray(votes.sum(axis=1), dtype=np.float64).ravel()
-    unknown = max(round(float(np.triu(size).sum() - named.sum())), 0)
-    each = np.concatenate([named[named > 0], np.ones(unknown)])
-    return {"each": float(np.median(each)), "equal": float(each.sum() ** 2 / (each**2).sum())}
-
-
-def _all_shares(votes: csr_array, size: FloatArray) -> Shares:
-    """Return the shares of voters; an unknown voter counts as a voter of one vote."""
-    named = np.asarray(votes.sum(axis=0), dtype=np.float64).reshape(size.shape)
-    return Shares.of(votes, size) + Shares.apart(np.maximum(size - named - named.T, 0), size)
 
 
 def _by_votes(estimate: Estimate, table: VoterTable) -> FloatArray:
@@ -351,8 +433,7 @@ def _by_both(table: VoterTable, factor: FloatArray) -> FloatArray:
 
 
 def _by_vote(table: VoterTable, factor: FloatArray) -> FloatArray:
-    times = np.asarray(table.found.sum(axis=0), dtype=np.float64)
-    return weighted_gram(table.kinds.scaled(factor), times)
+    return weighted_gram(table.kinds.scaled(factor), table.times)
 
 
 def weighted_gram(adds: FloatArray | csr_array, times: FloatArray) -> FloatArray:

@@ -211,9 +211,12 @@ def condition_of(
     return " and ".join(conditions), values
 
 
-def places_of(known: dict[str, int]) -> IntArray:
-    """Return the place of each model, in the order of `known`, by its number; -1 for others."""
-    places = np.full(max(known.values(), default=0) + 1, -1, dtype=np.int64)
+def places_of(known: dict[str, int], most: int = 0) -> IntArray:
+    """Return the place of each model, in the order of `known`, by its number; -1 for others.
+
+    Numbers go up to `most` at least.
+    """
+    places = np.full(max(most, *known.values(), 0) + 1, -1, dtype=np.int64)
     places[list(known.values())] = np.arange(len(known))
     return places
 

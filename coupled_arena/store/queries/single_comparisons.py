@@ -13,7 +13,6 @@ import numpy as np
 
 from coupled_arena.core.choices import Trait
 from coupled_arena.core.sql import Cursor, value_of
-from coupled_arena.store.queries.clusters import number_voters
 from coupled_arena.store.queries.comparisons import (
     CODES,
     FloatArray,
@@ -23,6 +22,7 @@ from coupled_arena.store.queries.comparisons import (
     model_numbers,
     places_of,
 )
+from coupled_arena.store.queries.matched_comparisons import number_voters
 from coupled_arena.store.queries.verdict_source import VerdictSource, judge_number
 
 

@@ -190,9 +190,7 @@ def read_estimates(
         people = number_voters(cursor) if method.of_people else 0
         read = Comparisons(cursor, selection, counts.models, people)
         found = in_clusters(read, made, votes, shift=shift, prompts=shared)
-        if selection != plain:  # modes are compared by plain verdicts
-            read = Comparisons(cursor, plain, counts.models, people)
-        modes = _modes(read, plain, counts, voted=voted, shared=shared)
+        modes = _modes(read.of(plain), plain, counts, voted=voted, shared=shared)
         use, several = judge_use(cursor, selection), reworded(cursor, selection, compared=True)
         idle = visible_models(cursor, sorted({*stored.models} - {*counts.models}))
         left = excluded(cursor)

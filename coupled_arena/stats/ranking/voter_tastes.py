@@ -22,7 +22,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
-from operator import add
 from typing import Any
 
 import numpy as np
@@ -274,7 +273,9 @@ class VoterSpread:
         shares, of_pairs, each = zip(*made, strict=True)
         named = np.zeros(size.size)
         named[pairs] = sum(of_pairs)
-        return cls._made(reduce(add, shares), named.reshape(size.shape), np.concatenate(each), size)
+        return cls._made(
+            reduce(Shares.__add__, shares), named.reshape(size.shape), np.concatenate(each), size
+        )
 
     @classmethod
     def _made(

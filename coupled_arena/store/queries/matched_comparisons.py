@@ -316,6 +316,12 @@ class Comparisons:
         self._read: dict[str, _Rows] = {}
         self._matched: tuple[InfluenceCells, AnyInts] | None = None
 
+    def of(self, selection: Selection) -> Comparisons:
+        """Return these if they are of that selection, else those that are."""
+        if selection == self._selection:
+            return self
+        return Comparisons(self._cursor, selection, self._models, self.people)
+
     @property
     def mixed(self) -> bool:
         """Whether a comparison may have several rows, each with a weight."""

@@ -38,7 +38,7 @@ def test_a_plan_holds_coupled_beside_independent_answers():
     assert coupled.likely < alone.likely
     paired = paired_from_frame(scores, models[::-1], None, Scale())
     computed = plan_gate(replace(paired, independent=None), 0.05, 0.05, 0.8).needed[1]
-    assert computed.likely == pytest.approx(alone.likely, rel=0.15)
+    assert computed.least <= alone.likely <= computed.most
     assert "Coupled answers: " in str(found)
 
 

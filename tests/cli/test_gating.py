@@ -52,12 +52,7 @@ def test_a_run_ends_once_it_is_known_and_what_it_stored_says_the_same(gate):
     assert (code, stored["candidates"]) == (0, answer["candidates"])
 
 
-<<<<<<< HEAD
-@pytest.mark.slow
-def test_one_that_ended_early_goes_on(gate):
-=======
 def test_one_that_ended_early_goes_on_and_is_in_reports(gate, call, tmp_path):
->>>>>>> 65d17e66af96d90d0d628eb03d8ed26c16830f48
     asked = RED, GREEN, BLUE, "--task", "quiz", "--margin", "0.01", "--answers", "2"
     code, first, _ = gate(*asked, "--most-prompts", "8")
     assert (code, [each["verdict"] for each in first["candidates"]]) == (4, ["cannot tell"] * 2)

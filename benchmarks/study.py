@@ -1,6 +1,7 @@
 """Is a quantized model as good as its original? Two models and their variants, measured.
 
     python -m benchmarks.study [--quiz N] [--problems N] [--answers N] [--only WORD] [--table]
+                               [--device cuda --at-once 128]
 
 Each variant is gated against its original on our quiz and on word problems that a seed makes, with
 coupled and with independent noise: the table of `docs/study.md`, as Markdown, and its figure. The
@@ -39,7 +40,7 @@ from coupled_arena.battles.batch import BatchPlan, Marker, marker_for, run_bench
 from coupled_arena.battles.gate_runs import in_drawn_order
 from coupled_arena.core.catalog import ModelSpec
 from coupled_arena.core.choices import Measure
-from coupled_arena.core.errors import ScoreError, StoreError
+from coupled_arena.core.errors import ModelError, ScoreError, StoreError
 from coupled_arena.core.records import Mode, Prompt, Sampling
 from coupled_arena.core.settings import load_settings, resource
 from coupled_arena.core.tables import read_frame
@@ -86,28 +87,31 @@ _THINGS = (
     "cakes",
 )
 _PROBLEMS = (
-    ("{name} has {a} {things} and gets {b} more. How many {things} does {name} have now?", "a+b"),
-    ("{name} had {c} {things} and gave {a} of them away. How many are left?", "c-a"),
-    ("There are {a} boxes with {b} {things} in each. How many {things} are there?", "a*b"),
-    ("{name} shares {e} {things} equally among {a} friends. How many does each get?", "e//a"),
+    ("{name} has {a} {things} and gets {b} more. How many {things} does {name} have now?", "a + b"),
+    ("{name} had {c} {things} and gave {a} of them away. How many are left?", "c - a"),
+    ("There are {a} boxes with {b} {things} in each. How many {things} are there?", "a * b"),
+    ("{name} shares {e} {things} equally among {a} friends. How many does each get?", "e / a"),
     (
         "{name} has {a} {things}. {other} has {b} more than {name}. How many does {other} have?",
-        "a+b",
+        "a + b",
     ),
-    ("{name} buys {a} {things} for {b} coins each. How many coins does {name} pay?", "a*b"),
+    ("{name} buys {a} {things} for {b} coins each. How many coins does {name} pay?", "a * b"),
     (
         "On Monday {name} found {a} {things}, on Tuesday {b}, and lost {d}. How many are left?",
-        "a+b-d",
+        "a + b - d",
     ),
     (
         "A shelf has {c} {things}. {name} takes {a} and {other} takes {d}. How many are left?",
-        "c-a-d",
+        "c - a - d",
     ),
 )
 
 
 class Problems(Quiz):
-    """Word problems in the manner of GSM8K, small enough for a small model; a number answers."""
+    """Word problems in the manner of GSM8K, each with the sum that solves it begun.
+
+    So they are small enough for a small model, which is left to say a number.
+    """
 
     name = "problems"
 
@@ -123,9 +127,10 @@ def problems(count: int) -> tuple[QuizItem, ...]:
         name, other = rng.choice(_NAMES, 2, replace=False)
         words = {"name": name, "other": other, "things": rng.choice(_THINGS)}
         question = text.format(**numbers, **words)
-        answer = eval(formula, {"__builtins__": {}}, numbers)
+        answer = int(eval(formula, {"__builtins__": {}}, numbers))
+        begun = " ".join(str(numbers.get(part, part)) for part in formula.split())
         key = f"problems-{len(found) + 1:04d}"
-        prompt = Prompt(question, key, "problems", prefix="The answer is")
+        prompt = Prompt(question, key, "problems", prefix=f"{begun} =")
         found.setdefault(question, QuizItem(prompt, str(answer)))
     return tuple(found.values())
 
@@ -144,6 +149,7 @@ class Study:
     closeness: int
     at_once: int
     margin: float
+    device: str = "cpu"
 
 
 def markers() -> dict[str, Marker]:
@@ -176,7 +182,7 @@ def done_of(study: Study, task: str) -> list[int]:
 def run(study: Study, only: str) -> None:
     """Let all models answer what they have not answered yet."""
     for family, groups in GROUPS.items():
-        base = original(family, study.cache)
+        base = original(family, study.cache, study.device)
         if base is None:
             _log.warning("%s is left out: its weights are not here", family)
             continue
@@ -198,7 +204,12 @@ def run_group(
             _log.warning("%s is left out: %s is not installed", variant.name, variant.needs)
         else:
             specs.append(spec)
-    models = {spec.name: load(spec, study.cache) for spec in specs}
+    models = {base.name: load(base, study.cache)}
+    for spec in specs[1:]:
+        try:
+            models[spec.name] = load(spec, study.cache)
+        except ModelError as error:
+            _log.warning("%s is left out: %s", spec.name, error)
     for task, marker in markers().items():
         path = store_of(study, family, number, task)
         if task not in study.prompts or answered(study, family, number, task):
@@ -207,10 +218,10 @@ def run_group(
         plan = plan_of(study, marker, list(models))
         with Store.open(path) as store:
             run_benchmark(plan, marker, models, store, at_once=study.at_once)
-        for spec in specs[1:]:
-            pair = Models({name: models[name] for name in (base.name, spec.name)}, load_settings())
+        for name in [*models][1:]:
+            pair = Models({each: models[each] for each in (base.name, name)}, load_settings())
             found = closeness(pair, ArenaStore(path), most=study.closeness, seed=SEED)
-            target = path.with_name(f"{path.stem}-{spec.name.replace(' ', '-')}.json")
+            target = path.with_name(f"{path.stem}-{name.replace(' ', '-')}.json")
             target.write_text(json.dumps(found.to_dict()), encoding="utf-8")
         path.with_suffix(".done").write_text(json.dumps(done_of(study, task)), encoding="utf-8")
 
@@ -387,6 +398,7 @@ def main() -> None:
     parser.add_argument("--answers", type=int, default=2, help="of each kind of noise to a prompt")
     parser.add_argument("--closeness", type=int, default=60, help="answers that are read")
     parser.add_argument("--at-once", type=int, default=32)
+    parser.add_argument("--device", default="cpu", help="as accelerate's device_map, e.g. cuda")
     parser.add_argument("--margin", type=float, default=0.05)
     parser.add_argument("--only", default="", help="groups with a model whose name has this word")
     parser.add_argument("--work", type=Path, help="folder of answers; by default in the cache")
@@ -398,7 +410,7 @@ def main() -> None:
     study = Study(
         *(given.work or cache / "study", cache),
         {name: n for name in ("quiz", "problems") if (n := getattr(given, name))},
-        *(given.answers, given.closeness, given.at_once, given.margin),
+        *(given.answers, given.closeness, given.at_once, given.margin, given.device),
     )
     study.work.mkdir(parents=True, exist_ok=True)
     if not given.table:

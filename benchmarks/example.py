@@ -3,8 +3,9 @@
     python -m benchmarks.example [--work FOLDER] [--out data/example]
 
 The demo's three models answer questions of the quiz and prompts of the library, coupled and
-independent. These answers and scores are real. Votes and a judge's verdicts are made up: by people
-with tastes of their own, who like the answers of the full model better than those of the 4-bit one.
+independent. These answers and scores are real, and so is what gates say of them. Votes and a
+judge's verdicts are made up: by people with tastes of their own, who like the answers of the full
+model better than those of the 4-bit one.
 `--work` keeps the database, so that a stopped run goes on.
 """
 
@@ -16,17 +17,19 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 
+from coupled_arena.analysis.gate.order import drawn_order
 from coupled_arena.core.records import Battle, Outcome, Vote, new_id
 from coupled_arena.core.settings import resource
 from coupled_arena.core.verdicts import Verdict
 from coupled_arena.store.database import Store
-from coupled_arena.store.tables import judges
+from coupled_arena.store.tables import gates, judges
+from coupled_arena.store.tables.gates import StoredGate
 from coupled_arena.store.transfer.export import ExportFormat, export
 from coupled_arena.store.transfer.snapshots import open_for_writing
 
@@ -35,6 +38,7 @@ QUALITY = {"SmolLM2-135M": 0.25, "SmolLM2-135M-bnb-8bit": 0.2, "SmolLM2-135M-bnb
 PEOPLE, SHARE, TASTE = 24, 0.75, 0.25
 JUDGE = "made-up-judge"
 EACH_CATEGORY = 4
+GATES = (("SmolLM2-135M-bnb-4bit", 0.1), ("SmolLM2-135M-bnb-8bit", 0.1))
 
 
 def main() -> None:
@@ -50,6 +54,7 @@ def main() -> None:
         shutil.copyfile(work / "arena.duckdb", copy)
         with open_for_writing(copy) as store:
             make_up(store)
+            add_gates(store)
             shutil.rmtree(given.out, ignore_errors=True)
             export(store, given.out, ExportFormat.PARQUET)
     size = sum(path.stat().st_size for path in given.out.iterdir())
@@ -101,6 +106,33 @@ def make_up(store: Store) -> None:
     store.write(lambda cursor: judges.bind(cursor, JUDGE, JUDGE, "", "{}"))
     verdicts = [each for battle in battles for each in verdicts_of(battle, luck, rng)]
     store.write(lambda cursor: judges.add_verdicts(cursor, verdicts))
+
+
+def add_gates(store: Store) -> None:
+    """Ask of the others whether they are as good as the full model, by the real scores."""
+    for gate in planned_gates(store):
+        store.write(lambda cursor, gate=gate: gates.add(cursor, gate))
+
+
+def planned_gates(store: Store) -> list[StoredGate]:
+    """Return the runs, as the app would have planned them."""
+    with store.cursor() as cursor:
+        rows = cursor.execute(
+            "select experiment, turns.prompt, list(battle order by battle_no), min(created_at) "
+            "from battles join turns using (battle) semi join scores using (battle) "
+            "where mode = 'coupled' group by all order by min(battle_no)"
+        ).fetchall()
+    seed, answers = rows[0][0], len(rows[0][2])
+    drawn = drawn_order([prompt for _seed, prompt, *_ in rows], int(seed, 16))
+    battles = tuple(id for at in drawn for id in rows[at][2])
+    begun = min(moment for *_, moment in rows)
+    return [
+        StoredGate(
+            *(f"{at:032x}", MODELS[0], candidate, "quiz", margin, 0.05, seed, answers, battles),
+            begun + timedelta(minutes=at),
+        )
+        for at, (candidate, margin) in enumerate(GATES, 1)
+    ]
 
 
 def vote_of(

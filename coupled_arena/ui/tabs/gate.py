@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 from coupled_arena.analysis.gate.churn import with_speeds
 from coupled_arena.analysis.gate.stored import GateStanding, LiveGates
 from coupled_arena.api.gates import gate
-from coupled_arena.battles.gate_service import Asked, Gates
+from coupled_arena.battles.gate_service import Asked, Gates, NoGates
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.language import N_, _, filled
 from coupled_arena.store.database import Store
@@ -21,7 +21,7 @@ from coupled_arena.store.tables.gates import StoredGate
 from coupled_arena.ui.parts.choices import IS_DARK, Fields
 from coupled_arena.ui.parts.events import FREE, QUIET, sent, user_errors, words_of
 from coupled_arena.ui.parts.figure_panel import NARROW, drawn, figure_panel
-from coupled_arena.ui.parts.headline import headline, headline_place, how
+from coupled_arena.ui.parts.headline import headline, headline_place, how, nothing_yet
 from coupled_arena.ui.parts.panel import panel
 from coupled_arena.views.addresses import (
     GateAddress,
@@ -40,6 +40,7 @@ from coupled_arena.views.words.methods import GATE as METHOD
 TITLE = N_("As good as?")
 _UNASKED = N_("Is a model as good as another? Choose two, and press Start.")
 _ALONE = N_("This takes two models: fewer are loaded.")
+_NO_MODELS = N_("These are stored runs: a new one takes models, and none are loaded here.")
 _NOT_YOURS = N_("Only admins of this arena may start and stop runs.")
 _REFRESH = 1.0  # seconds
 _MOST = 20  # runs in the list
@@ -66,14 +67,24 @@ class GateTab:
 
     Parameters
     ----------
-    gates : Gates
+    gates : Gates or None
+        None where no models are: then stored runs can be looked at.
     store : Store
     may_start : callable
         Tells of a request whether it may start and stop runs.
+    offer : Markup
+        What leads to the example where nothing has run yet.
     """
 
-    def __init__(self, gates: Gates, store: Store, may_start: Callable[[gr.Request], bool]) -> None:
-        self._gates = gates
+    def __init__(
+        self,
+        gates: Gates | None,
+        store: Store,
+        may_start: Callable[[gr.Request], bool],
+        offer: str = "",
+    ) -> None:
+        self._gates = gates or NoGates()
+        self._offer = offer
         self._live = LiveGates(store)
         self._may_start = may_start
 
@@ -94,7 +105,8 @@ class GateTab:
                 self._card = gr.HTML(elem_id="gate-card", apply_default_css=False)
                 self._picture = panel("gate-picture", "gate_picture")
                 self._progress = gr.HTML(elem_id="gate-progress", apply_default_css=False)
-        self._build_controls()
+        with gr.Column(visible=len(self._gates.models) > 1):  # else nothing can be started
+            self._build_controls()
         with gr.Row(visible=False) as self._flips:
             with gr.Column(min_width=NARROW):
                 self._lost = gr.HTML(elem_id="gate-lost", apply_default_css=False)
@@ -129,7 +141,11 @@ class GateTab:
                 )
             ]
             self._task = gr.Dropdown(
-                tasks, value=tasks[0], label=_("Benchmark"), elem_id="gate-task", min_width=160
+                tasks,
+                value=next(iter(tasks), None),
+                label=_("Benchmark"),
+                elem_id="gate-task",
+                min_width=160,
             )
             self._fields.build("margin")
         with how(METHOD, N_("How this is computed")), gr.Row():
@@ -282,6 +298,8 @@ class GateTab:
         shown_run = next((each for each in known if each.id == values[self._run]), None)
         if shown_run is None and asked:
             shown_run = next((each for each in known if each.asks == asked.key), None)
+        if shown_run is None and not self._gates.models:  # nothing can be chosen
+            shown_run = next(iter(known), None)
         standing = self._live.standing(shown_run) if shown_run else None
         listed = [self._live.standing(each) for each in known[:_MOST]]
         running = self._gates.running
@@ -327,7 +345,9 @@ class GateTab:
                 metric=running.gate.metric,
             )
             parts.append(link(gate_address(running.gate), shown(text)))
-        if not view.may_start:
+        if not self._gates.models:
+            parts.append(paragraph(_(_NO_MODELS), "hint"))
+        elif not view.may_start:
             parts.append(paragraph(_(_NOT_YOURS), "hint"))
         return joined(parts)
 
@@ -335,10 +355,11 @@ class GateTab:
         """Return sentence, figures, card and flips of the run on show."""
         if standing is None:
             nothing = _(_UNASKED if len(self._gates.models) > 1 else _ALONE)
+            offer = "" if view.runs else self._offer
             hidden = {part: gr.Column(visible=False) for part, _plot in self._plots.values()}
             return {
                 **hidden,
-                self._headline: headline(nothing),
+                self._headline: nothing_yet(nothing, offer),
                 self._card: "",
                 self._picture: {},
                 self._flips: gr.Row(visible=False),

@@ -219,6 +219,10 @@ class NoGates:
     def trouble(self, _gate: str) -> None:
         """Return why a run broke off: none was there."""
 
+    def speeds(self, _gate: str) -> Mapping[str, float]:
+        """Return the tokens a second of a run: none was there."""
+        return {}
+
     def start(self, _asked: Asked) -> None:
         """Refuse to start one."""
         raise ScoreError(_("One of these models is not loaded: choose from the list."))

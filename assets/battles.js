@@ -90,6 +90,13 @@ const listed = (el, { count, narrower, rows, newest, older }) => {
   ];
 };
 
+const nothingYet = (el, { text, offer }) => {
+  const status = el("count", "p", "headline", text);
+  status.setAttribute("role", "status");
+  const leads = offer ? [el("example", "p", "to-example", [link(el, "to example", offer.href, offer.text)])] : [];
+  return [status, ...leads];
+};
+
 const reading = readingSwitch("coupled-arena-viewed-texts", "exact");
 const words = (el, key, kind, text) => textNode(el, key, kind, text, { formats: reading.formats() });
 
@@ -168,6 +175,7 @@ const draw = () => paint((el) => {
     error.setAttribute("role", "alert");
     return [error, el("back", "p", "pages", [link(el, "back to", "?tab=battles", say("All battles"))])];
   }
+  if (view.nothing) return nothingYet(el, view.nothing);
   if (view.model) return modelPage(el, view.model);
   if (view.battle) return opened(el, view.battle, view.replayed);
   return [filters(el, view.fields), ...listed(el, view.list)];

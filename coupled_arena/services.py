@@ -71,6 +71,7 @@ class Services:
     gates: Gates | None = None  # where models are
     judges: tuple[Judge, ...] = ()  # who is asked behind the app and by visitors
     example: bool = False  # the store is the example of the package
+    beside: bool = False  # and it is below a path of another arena
 
 
 @contextmanager

@@ -213,6 +213,24 @@ class Gates:
         ).settled(self._models)
 
 
+class NoGates:
+    """Nobody's gates: no models are there, so none runs, and none can be started."""
+
+    models: tuple[str, ...] = ()
+    tasks: tuple[str, ...] = ()
+    running: None = None
+
+    def trouble(self, _gate: str) -> None:
+        """Return why a run broke off: none was there."""
+
+    def start(self, _asked: Asked) -> None:
+        """Refuse to start one."""
+        raise ScoreError(_("One of these models is not loaded: choose from the list."))
+
+    def stop(self) -> None:
+        """End the run that goes on: there is none."""
+
+
 @dataclass(frozen=True, eq=False)
 class _UnderWay:
     """A battle that is being answered."""

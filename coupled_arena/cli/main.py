@@ -46,7 +46,7 @@ from coupled_arena.core.files import is_text, reason
 from coupled_arena.core.language import install
 from coupled_arena.core.logs import write_log_as
 from coupled_arena.core.process import termination_as_interrupt
-from coupled_arena.core.settings import BackupSettings, JudgeSettings, load_settings
+from coupled_arena.core.settings import load_settings
 
 app = typer.Typer(
     name="coupled-arena",
@@ -154,17 +154,14 @@ def serve(
         raise typer.BadParameter(f"--{option} is for --annotate: leave it out, or add --annotate.")
     # Gradio reads these when it is imported; the arena sends nothing anywhere.
     os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
-    from coupled_arena.store.transfer.example import example_database
+    from coupled_arena.store.transfer.example import example_database, example_settings
 
-    with example_database() if example else nullcontext(db) as path:
-        if example:
-            rules = {"reveal": Reveals.EACH}
+    with example_database() if example else nullcontext() as path:
         settings = load_settings(
-            config, preset=preset, db=path, host=host, port=port, annotate=rules or None
+            config, preset=preset, db=db, host=host, port=port, annotate=rules or None
         )
-        if example:  # neither does a judge cost anything, nor does a backup keep anything
-            unused = {"backup": BackupSettings(), "judge": JudgeSettings()}
-            settings = settings.model_copy(update=unused)
+        if path:
+            settings = example_settings(settings, path)
         install(settings.language)
         write_log_as(settings.log)
         from coupled_arena.ui.server import launch

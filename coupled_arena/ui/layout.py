@@ -5,11 +5,13 @@ What needs torch is imported where it is needed: stored battles are served witho
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 from gradio.themes import Soft
+from markupsafe import Markup
 
 from coupled_arena.battles.annotation import Annotation
 from coupled_arena.core.choices import Reveals
@@ -20,6 +22,8 @@ from coupled_arena.services import Services
 from coupled_arena.store.queries.battle_conditions import Hidden
 from coupled_arena.ui.parts.agreement_panel import AgreementPanel
 from coupled_arena.ui.parts.events import Page
+from coupled_arena.ui.parts.example_link import example_link
+from coupled_arena.ui.parts.first_steps import FirstSteps
 from coupled_arena.ui.parts.held_back import HeldBack
 from coupled_arena.ui.parts.identity import NAME, header
 from coupled_arena.ui.parts.notices import (
@@ -69,6 +73,26 @@ def build(services: Services) -> tuple[Page, HeldBack | None]:
     return page, held_back
 
 
+def offers_example(services: Services) -> bool:
+    """Tell whether visitors may look at the example of the package beside their arena.
+
+    Not where they are to vote blind: it names models that they may be asked about.
+    """
+    arena = services.arena
+    blind = isinstance(arena, Annotation) and arena.reveal is not Reveals.EACH
+    return not services.example and not blind
+
+
+def _offer(services: Services) -> Markup:
+    return example_link() if offers_example(services) else Markup()
+
+
+def _hidden(services: Services) -> Hidden:
+    """Return which battles are not shown: with the example nobody is to vote blind."""
+    blind = isinstance(services.arena, Annotation) and not services.example
+    return "stored" if blind else "rounds"
+
+
 def _build_telling_tabs(
     services: Services,
     page: Page,
@@ -77,8 +101,7 @@ def _build_telling_tabs(
     held_back: HeldBack | None,
 ) -> list[gr.Tab]:
     """Lay out the tabs that have names, inside the current tabs of a page; return them."""
-    blind = isinstance(services.arena, Annotation) and not services.example
-    hidden: Hidden = "stored" if blind else "rounds"
+    hidden, offer = _hidden(services), _offer(services)
     made: list[gr.Tab] = []
 
     def tab(title: str, name: str, **more: Any) -> gr.Tab:
@@ -86,28 +109,28 @@ def _build_telling_tabs(
         return made[-1]
 
     with tab(_("Leaderboard"), "leaderboard"):
-        board = LeaderboardTab(services.store, services.estimates, services.styles)
+        board = LeaderboardTab(services.store, services.estimates, services.styles, offer)
         board.build()
-    _build_gate_tab(services, page, tabs)
-    with tab(_("Audit"), "audit"):
-        audit = AuditTab(services.store, services.audits, services.estimates)
+    _build_gate_tab(services, page, tabs, tab, offer)
+    _build_compare_tab(services, redecoder)
+    with tab(_("Battles"), "battles"):
+        BattlesTab(services.store, hidden, redecoder, held_back, offer).build()
+    with tab(_("Data"), "data", elem_id="data-tab") as data:
+        _build_data_tab(services, hidden, data, offer)
+    with tab(_("Audit"), "audit", elem_id="audit-tab"):  # from here on a line sets them apart
+        audit = AuditTab(services.store, services.audits, services.estimates, offer)
         audit.build()
         agreement = AgreementPanel(services.store)
         agreement.build()
     with tab(_("Coupling"), "coupling"):
-        coupling = CouplingTab(services.store, hidden)
+        coupling = CouplingTab(services.store, hidden, offer)
         coupling.build()
     with tab(_("Risk"), "risk"):
-        risk = RiskTab(StoredReplies(services.store, hidden))
+        risk = RiskTab(StoredReplies(services.store, hidden), offer)
         risk.build()
     with tab(_("Experiments"), "experiments"):
-        experiments = ExperimentsTab(services.store, services.estimates)
+        experiments = ExperimentsTab(services.store, services.estimates, offer)
         experiments.build()
-    _build_compare_tab(services, redecoder)
-    with tab(_("Battles"), "battles"):
-        BattlesTab(services.store, hidden, redecoder, held_back).build()
-    with tab(_("Data"), "data", elem_id="data-tab") as data:
-        _build_data_tab(services, hidden, data)
     board.live_only_while_shown(page, tabs)
     audit.read_when_shown(page, tabs)
     agreement.read_when_shown(tabs, _("Audit"))
@@ -117,16 +140,17 @@ def _build_telling_tabs(
     return made
 
 
-def _build_data_tab(services: Services, hidden: Hidden, tab: gr.Tab) -> None:
-    DataTab(services.store, hidden).build()
+def _build_data_tab(services: Services, hidden: Hidden, tab: gr.Tab, offer: Markup) -> None:
+    DataTab(services.store, hidden, offer).build(tab)
     if services.backup:
         BackupNotice(services.backup).build(tab)
 
 
 def _notices(services: Services, page: gr.Blocks) -> None:
     if services.example:
-        example_notice()
-    annotator_notice(page, signs_in=services.settings.access.sign_in != "none")
+        example_notice(beside=services.beside)
+    if not services.beside:
+        annotator_notice(page, signs_in=services.settings.access.sign_in != "none")
     if services.live_judge:
         judge_notice(services.live_judge).build()
     if not isinstance(services.arena, Annotation) and _has_servers(services):
@@ -157,7 +181,8 @@ def _build_battle_tab(services: Services, page: gr.Blocks, redecoder: Redecoder 
     library = read_library(resource("data/prompts.jsonl"))
     size = services.settings.battle.models_at_once
     kept = services.judge_feedback, services.limits, services.origins
-    BattleTab(services.arena, library, size, redecoder, *kept).build(page)
+    steps = FirstSteps(services.store, _offer(services))
+    BattleTab(services.arena, library, size, redecoder, *kept, steps).build(page)
 
 
 def _build_compare_tab(services: Services, redecoder: Redecoder | None) -> None:
@@ -174,9 +199,14 @@ def _build_compare_tab(services: Services, redecoder: Redecoder | None) -> None:
         CompareTab(models, arena.worker, sampling, redecoder, judge, limits, **options).build()
 
 
-def _build_gate_tab(services: Services, page: Page, tabs: gr.Tabs) -> None:
-    """Lay out the tab of gates where models are; where people sign in, admins alone start runs."""
-    if services.gates is None:
+def _build_gate_tab(
+    services: Services, page: Page, tabs: gr.Tabs, tab: Callable[..., gr.Tab], offer: Markup
+) -> None:
+    """Lay out the tab of gates where models are, or where the example has runs of them.
+
+    Where people sign in, admins alone start runs.
+    """
+    if services.gates is None and not services.example:
         return
     from coupled_arena.ui.tabs.gate import TITLE, GateTab
 
@@ -186,8 +216,8 @@ def _build_gate_tab(services: Services, page: Page, tabs: gr.Tabs) -> None:
         member = member_of(request)
         return not signs_in or bool(member and member.admin)
 
-    with gr.Tab(_(TITLE), id="gate"):
-        made = GateTab(services.gates, services.store, may_start)
+    with tab(_(TITLE), "gate"):
+        made = GateTab(services.gates, services.store, may_start, offer)
         made.build()
     made.live_only_while_shown(page, tabs)
 

@@ -9,8 +9,8 @@ import secrets
 import socket
 import sys
 from collections import Counter
-from collections.abc import Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from types import SimpleNamespace
@@ -24,11 +24,14 @@ from starlette.middleware import Middleware
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from coupled_arena.battles.annotation import Annotation
+from coupled_arena.core.guards import AccessSettings
 from coupled_arena.core.settings import Settings, resource
 from coupled_arena.services import Services, open_services
+from coupled_arena.store.transfer.example import example_database, example_settings
 from coupled_arena.store.transfer.snapshots import snapshot_needs
 from coupled_arena.ui.connections import Leaving, patient
-from coupled_arena.ui.layout import build, theme
+from coupled_arena.ui.example import Example
+from coupled_arena.ui.layout import build, offers_example, theme
 from coupled_arena.ui.monitoring import Health, health_check, metrics
 from coupled_arena.ui.parts.answer_stream import answer_stream
 from coupled_arena.ui.parts.events import Page
@@ -128,12 +131,38 @@ def _application(services: Services) -> FastAPI:
         application.include_router(router)
     if services.members.by_hub:
         attach_hub(application)
+    if offers_example(services):
+        example = Example(lambda: _example_beside(services.settings))
+        application.router.routes += example.routes
+        application.router.on_shutdown.append(example.close)
+    _put_page(application, services, refused)
+    return application
+
+
+@contextmanager
+def _example_beside(settings: Settings) -> Iterator[FastAPI]:
+    """Open the example as an application below a path of an arena.
+
+    The arena has the doors, the visitor's cookie and the health of the server.
+    """
+    with example_database() as path:
+        behind = example_settings(settings, path).model_copy(update={"access": AccessSettings()})
+        with open_services(behind, annotate=True) as services:
+            application = FastAPI(
+                middleware=[Middleware(Identity)], docs_url=None, redoc_url=None, openapi_url=None
+            )
+            for router in (texts(), preview()):
+                application.include_router(router)
+            _put_page(application, replace(services, example=True, beside=True), Counter())
+            yield application
+
+
+def _put_page(application: FastAPI, services: Services, refused: Counter[int]) -> None:
     path = services.store.path
     uploads = Uploads(lambda: snapshot_needs(path) if path else 0)
     application.router.on_shutdown.append(uploads.close)
     page, held_back = build(services)
     _mount(application, page, refused, uploads, held_back)
-    return application
 
 
 def _way_in(services: Services) -> list[Middleware]:

@@ -24,7 +24,7 @@ from coupled_arena.ui.connections import Listening, patient, raise_limit
 _BACKLOG = 2048  # connections that wait to be taken, as uvicorn has it
 _LAST_ANSWERS = 1  # seconds that open connections get once the arena is ready
 _POLICY = "default-src 'self'; script-src 'unsafe-inline'; style-src 'unsafe-inline'"
-_HEADERS = {"Retry-After": "2", "Cache-Control": "no-store", "Content-Security-Policy": _POLICY}
+HEADERS = {"Retry-After": "2", "Cache-Control": "no-store", "Content-Security-Policy": _POLICY}
 _METHODS = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"]
 _PAGE = Markup("""<!doctype html>
 <html lang="{language}"><head><meta charset="utf-8"><title>{title}</title>
@@ -100,17 +100,18 @@ def _application(progress: _Progress) -> Starlette:
             "parts": {"engine": "models are being loaded"},
             "doing": progress.line,
         }
-        return JSONResponse(status, 503, _HEADERS)
+        return JSONResponse(status, 503, HEADERS)
 
     def page(_: Request) -> Response:
-        return HTMLResponse(_page(progress.line), 503, _HEADERS)
+        return HTMLResponse(waiting_page(progress.line), 503, HEADERS)
 
     return Starlette(
         routes=[Route("/healthz", health), Route("/{path:path}", page, methods=_METHODS)]
     )
 
 
-def _page(doing: str) -> str:
+def waiting_page(doing: str) -> str:
+    """Return the page that says what goes on, and loads itself once ``healthz`` says nothing."""
     return _PAGE.format(
         language=language(),
         title=_("Coupled Arena gets ready"),

@@ -20,6 +20,7 @@ from coupled_arena.views.own_votes import rationale_words
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _LONGEST = 300  # characters of a question in a list
 _AND = " \N{MIDDLE DOT} "
+NO_BATTLES = N_("Battles appear here once somebody has voted on them.")
 _NONE = N_("Battles appear here once somebody has voted on them. Filters may leave out the others.")
 _MODES = {
     Mode.COUPLED: N_("coupled"),

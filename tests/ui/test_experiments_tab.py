@@ -41,6 +41,14 @@ def test_sizes_that_somebody_chose_stay():
             assert all(each == gr.skip() for each in kept)
 
 
+def test_enter_in_its_boxes_runs_it():
+    with Store.in_memory() as store, gr.Blocks() as page:
+        tab = ExperimentsTab(store, LiveEstimates(store))
+        tab.build()
+    boxes = {(tab._human._id, "submit"), (tab._fields["total"]._id, "submit")}
+    assert any(boxes < {*each.targets} for each in page.fns.values() if each.name == "_run")
+
+
 def test_every_figure_says_what_it_shows():
     result = resample(judged(), ResamplingPlan(120, (30, 60), 4))
     figures = _figures(result, dark=False)[1::2]

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import gradio as gr
 import pytest
+from markupsafe import Markup
 
 from coupled_arena.analysis.gate.stored import read_standing
 from coupled_arena.battles.batch import BatchPlan, marker_for
@@ -25,6 +26,7 @@ from tests.battles.conftest import talking
 from tests.stored import answered
 
 BASE, OTHER = "ann", "<b>bob"
+OFFER = Markup("<p>an example</p>")
 REQUEST = SimpleNamespace(session_hash="s")
 
 
@@ -129,6 +131,24 @@ def test_an_address_without_settings_opens_the_newest_run(tab, store):
     assert gate.id not in shown[tab._address]["address"]
     kept = looked(tab, "?tab=gate", _seen="something")
     assert tab._fields["margin"] not in kept
+
+
+def test_stored_runs_are_shown_where_no_models_are(store):
+    made = GateTab(None, store, lambda request: True, OFFER)
+    with gr.Blocks() as page:
+        made.build()
+    untouched = {**values(made), **dict.fromkeys((*made._models, made._task))}
+    event = SimpleNamespace(_data={"query": "?tab=gate", "number": 1})
+    assert OFFER in made._open(untouched, REQUEST, event)[made._headline]
+    laid_out = page.blocks[made._start._id].parent.parent
+    assert not laid_out.visible
+    stored_gate(store)
+    shown = made._refresh(untouched, REQUEST)
+    assert "<dt>Prompts</dt><dd>30</dd>" in shown[made._card]
+    assert OFFER not in shown[made._headline]
+    assert "takes models" in shown[made._progress]
+    with pytest.raises(gr.Error, match="not loaded"):
+        made._begin(values(made), REQUEST)
 
 
 def test_a_prompt_without_both_scores_is_not_answered(store):

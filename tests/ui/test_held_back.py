@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import contextmanager
 
 import pytest
@@ -135,6 +136,12 @@ def test_nothing_that_is_heard_has_a_name(people):
     assert b'"reveal": {' not in heard
 
 
+def test_no_example_tells_of_models_that_are_voted_on(people):
+    visitor = people.come()
+    assert "example/" not in json.dumps(visitor.config)
+    assert people.client.get("/example/").status_code == 404
+
+
 def test_another_persons_session_opens_nothing(people):
     done = people.come()
     vote_on_all(done)
@@ -217,4 +224,4 @@ def test_with_each_everything_is_as_in_battles(tmp_path):
         told = visitor.vote([2, 1])
         assert set(told["models"]) == set(MODELS[:2])
         look = visitor.dependency("look", "battles")
-        assert "list" in visitor.call(look, [], {"query": "?tab=battles"})["data"][0]
+        assert "nothing" in visitor.call(look, [], {"query": "?tab=battles"})["data"][0]

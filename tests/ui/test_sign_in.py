@@ -109,6 +109,8 @@ def test_nothing_is_told_before(client, path):
 def test_the_page_leads_to_the_way_in(client):
     answer = client.get("/")
     assert (answer.status_code, answer.headers["location"]) == (303, "login")
+    answer = client.get("/example/")
+    assert (answer.status_code, answer.headers["location"]) == (303, "../login")
     page = client.get("/login").text
     assert page.count("<input") == 2
     assert client.get("/healthz").status_code == 200

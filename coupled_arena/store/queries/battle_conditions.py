@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Literal
 
 from coupled_arena.core.records import Drawn, Sampler
-from coupled_arena.core.sql import Cursor, column_of
+from coupled_arena.core.sql import Cursor, column_of, value_of
 
 Hidden = Literal["nothing", "rounds", "stored"]
 
@@ -30,6 +30,11 @@ def shown_to(hidden: Hidden, told: str | None, values: dict[str, object]) -> str
         return VISIBLE[hidden]
     values["told"] = told
     return f"({VISIBLE[hidden]}) or battle in (select battle from reveals where voter = $told)"
+
+
+def any_battles(cursor: Cursor, hidden: Hidden) -> bool:
+    """Tell whether there is a battle that may be shown."""
+    return value_of(cursor, f"select exists (from battles where {VISIBLE[hidden]})")
 
 
 def visible_models(cursor: Cursor, models: Sequence[str]) -> tuple[str, ...]:

@@ -289,6 +289,11 @@ def relation(cursor: Cursor, judge: str | None) -> duckdb.DuckDBPyRelation:
     return found if judge else found.project("* exclude (verdict)")
 
 
+def any_there(cursor: Cursor) -> bool:
+    """Tell whether anybody has compared answers, whether or not that counts."""
+    return value_of(cursor, "select exists (from comparisons)")
+
+
 def judges(cursor: Cursor) -> list[str]:
     """Return the names of the judges of pairs that the store knows, sorted: no graders."""
     return column_of(

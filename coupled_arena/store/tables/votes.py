@@ -214,6 +214,11 @@ def _keep_reasons(cursor: Cursor, vote: str) -> None:
     _drop_reasons(cursor, vote)
 
 
+def any_votes(cursor: Cursor) -> bool:
+    """Tell whether anybody has voted."""
+    return value_of(cursor, "select exists (from votes)")
+
+
 def newest_rationale(cursor: Cursor) -> int:
     """Return the number of the last rationale of a vote that counts."""
     query = "select coalesce(max(seq), 0) from rationales"

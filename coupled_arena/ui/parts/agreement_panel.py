@@ -9,6 +9,7 @@ import gradio as gr
 from coupled_arena.analysis.agreement import read_agreement
 from coupled_arena.core.language import _
 from coupled_arena.store.database import Store
+from coupled_arena.store.tables.votes import any_votes
 from coupled_arena.ui.parts.events import FREE, user_errors
 from coupled_arena.views.markup import heading, joined
 from coupled_arena.views.words.agreement import agreement_findings
@@ -30,6 +31,9 @@ class AgreementPanel:
         def read(event: gr.SelectData) -> Any:
             if event.value != title:
                 return gr.skip()
+            with user_errors(), self._store.cursor() as cursor:
+                if not any_votes(cursor):
+                    return ""
             with user_errors():
                 found = agreement_findings(read_agreement(self._store))
             return joined([heading(_("Agreement between people"), 2), found])

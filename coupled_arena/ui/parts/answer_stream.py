@@ -40,7 +40,7 @@ class Watched(Protocol):
 
 def events_path(round_id: str, turn: int, request: gr.Request) -> str:
     """Return where a visitor hears how the answers of a turn go on."""
-    path = f"/rounds/{round_id}/{turn}/events"
+    path = f"rounds/{round_id}/{turn}/events"
     # Whoever has no cookie is known by the session, which Gradio's own requests name like this.
     return path if has_cookie(request.cookies) else f"{path}?session_hash={request.session_hash}"
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import logging
+import threading
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import gradio as gr
+from gradio.blocks import Block
+from gradio.context import Context
 
 from coupled_arena.core.errors import ArenaError, StoreFileError, StoreLostError
 from coupled_arena.core.language import N_, _
@@ -65,6 +68,14 @@ _FAILED = N_("This could not be done. Reload the page, and try again.")
 class Page(gr.Blocks):
     """A page whose events fail in one line of the log; Gradio's has values, people's questions."""
 
+    thread = 0  # which one lays it out
+
+    def __enter__(self) -> Self:
+        """Begin to lay it out."""
+        self.thread = threading.get_ident()
+        super().__enter__()
+        return self
+
     async def process_api(self, block_fn: Any, *given: Any, **named: Any) -> dict[str, Any]:
         """Carry out an event.
 
@@ -82,6 +93,23 @@ class Page(gr.Blocks):
             _log.error("An event of the page failed: %(place)s.", {"place": _place(error)})
             _log.debug("It was this.", exc_info=error)
             raise gr.Error(_(_FAILED), print_exception=False) from None
+
+
+_render = Block.render
+
+
+def _render_here(block: Block) -> Block:
+    """Put a block into the page that this thread lays out.
+
+    Gradio has one page at a time for the whole process. So columns that handlers of one page return
+    would join another page, while that is laid out beside them.
+    """
+    page = Context.root_block
+    elsewhere = isinstance(page, Page) and page.thread != threading.get_ident()
+    return block if elsewhere else _render(block)
+
+
+Block.render = _render_here  # type: ignore[method-assign]
 
 
 def _place(error: Exception) -> str:

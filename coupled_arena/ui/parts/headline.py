@@ -11,17 +11,14 @@ from functools import partial
 from typing import Any
 
 import gradio as gr
-from markupsafe import escape
+from markupsafe import Markup, escape
 
 from coupled_arena.core.language import N_, _
 from coupled_arena.core.process import Track
 from coupled_arena.views.markup import joined, paragraph
 
 HOW = N_("How this was computed, and filters")
-NO_VERDICTS = N_(
-    '<p class="headline">There are no verdicts here yet.</p><p class="hint">Let a judge judge the '
-    "battles, or import verdicts with <code>coupled-arena import FILE --judge NAME</code>.</p>"
-)
+NO_VERDICTS = N_("There are no verdicts here yet: let a judge judge, or import some.")
 
 _WAITING = '<p class="headline waiting">{}</p>'
 
@@ -41,9 +38,20 @@ def waiting(sentence: str) -> str:
     return _WAITING.format(escape(sentence))
 
 
-def headline(sentence: str) -> str:
+def headline(sentence: str) -> Markup:
     """Return a sentence as the value of that place."""
     return paragraph(sentence, "headline")
+
+
+def nothing_yet(sentence: str, offer: str) -> Markup:
+    """Return what a tab without data says as the value of that place.
+
+    Parameters
+    ----------
+    offer : str
+        What leads to the example; empty where there is none.
+    """
+    return joined([headline(sentence), offer])
 
 
 def hidden(*parts: gr.Column) -> dict[Any, Any]:

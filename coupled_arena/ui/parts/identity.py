@@ -102,7 +102,7 @@ class Identity:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request."""
-        if scope["type"] != "http" or (scope["method"], scope["path"]) not in _MADE_ONCE:
+        if scope["type"] != "http" or (scope["method"], _path(scope)) not in _MADE_ONCE:
             await self._app(scope, receive, send)
             return
         made = await self._find(scope, receive)
@@ -118,12 +118,12 @@ class Identity:
 
         Nothing else of a request takes part, so nobody can send what others are then shown.
         """
-        path = scope["path"].rstrip("/") or "/"
+        path, root = _path(scope).rstrip("/") or "/", scope.get("root_path", "")
         named = [each for each in scope["headers"] if each[0] in _ADDRESS]
-        address = (path, scope["scheme"], scope.get("root_path", ""), *named)
+        address = (path, scope["scheme"], root, *named)
         async with self._one if address not in self._made else nullcontext():
             if address not in self._made:
-                asked = {"method": "GET", "path": path, "raw_path": path.encode()}
+                asked = {"method": "GET", "path": root + path, "raw_path": (root + path).encode()}
                 asked |= {"query_string": b"", "headers": named}
                 made = await self._make({**scope, **asked}, receive)
                 if made.status != 200:
@@ -153,6 +153,11 @@ class Identity:
             body = _introduced(body.decode(), str(Request(scope).base_url)).encode()
         packed = await asyncio.to_thread(gzip.compress, body)
         return _Made(started["status"], kind, body, packed)
+
+
+def _path(scope: Scope) -> str:
+    """Return what is asked for, below the path of the application."""
+    return scope["path"].removeprefix(scope.get("root_path", ""))
 
 
 def _introduced(page: str, address: str) -> str:

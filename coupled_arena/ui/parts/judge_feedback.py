@@ -29,7 +29,7 @@ def judge_view(
     """Return what a page is told of the judge with a round: who, and where to hear what it says."""
     if feedback is None:
         return {"judge": {"none": _(NO_JUDGE)}}
-    path = f"/judged/{round_id}/{'deciding' if view.judging else 'verdicts'}"
+    path = f"judged/{round_id}/{'deciding' if view.judging else 'verdicts'}"
     if not has_cookie(request.cookies):  # Gradio's own requests name the session like this
         path = f"{path}?session_hash={request.session_hash}"
     revealed = view.reveal is not None and view.reveal.source is not Source.IDENTICAL

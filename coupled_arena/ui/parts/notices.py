@@ -51,13 +51,20 @@ class Notice:
         return paragraph(words, "hint") if words else ""
 
 
-def example_notice() -> None:
-    """Lay out that the store is an example, inside the current Blocks."""
+def example_notice(*, beside: bool) -> None:
+    """Lay out that the store is an example, inside the current Blocks.
+
+    Parameters
+    ----------
+    beside : bool
+        Whether it is below a path of another arena, to which a link leads back.
+    """
     words = _(
         "This is an example. The answers and scores are real. The votes and the judge's verdicts "
         "are made up. You may vote and try everything; nothing is kept."
     )
-    gr.HTML(paragraph(words, "hint"), elem_id="example-notice", apply_default_css=False)
+    said = _WAY.format(words, "../", _("Back to the arena")) if beside else paragraph(words, "hint")
+    gr.HTML(said, elem_id="example-notice", apply_default_css=False)
 
 
 # Who one votes as, for whoever came by a link of their own or has signed in.

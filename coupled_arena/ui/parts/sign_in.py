@@ -20,6 +20,7 @@ from coupled_arena.core.errors import LimitError, SettingsError, StoreError
 from coupled_arena.core.extras import require
 from coupled_arena.core.language import N_, _, language
 from coupled_arena.store.annotators import Annotators
+from coupled_arena.ui.parts.example_link import EXAMPLE
 from coupled_arena.ui.parts.visitor import COOKIE, LINK, address_of, cookie_of
 
 _log = logging.getLogger(__name__)
@@ -27,6 +28,7 @@ MEMBER = "coupled_arena_member"
 _AT_ONCE = 2  # passwords that are checked: each takes a moment and 16 MB
 _LARGEST = 1 << 12  # bytes of a form
 _OPEN = frozenset({"/healthz", "/metrics", "/favicon.ico"})  # the second asks for a token itself
+_PAGES = {"/": "login", f"/{EXAMPLE}/": "../login"}  # with the way from each to where one signs in
 _HUB = frozenset({"/login/huggingface", "/login/callback", "/logout"})
 _WRONG = N_("The name or the password is wrong.")
 _PAGE = Markup("""<!doctype html>
@@ -100,8 +102,8 @@ class SignIn:
             return None
         if self._members.by_hub and path in _HUB:
             return None
-        if path == "/" and request.method == "GET":
-            return RedirectResponse("login", 303, {"Cache-Control": "no-store"})
+        if path in _PAGES and request.method == "GET":
+            return RedirectResponse(_PAGES[path], 303, {"Cache-Control": "no-store"})
         return JSONResponse({"detail": "Not signed in"}, 401)
 
     def _sign_out(self, request: Request) -> Response | None:

@@ -34,6 +34,7 @@ from coupled_arena.ui.parts.headline import (
     headline_place,
     hidden,
     how,
+    nothing_yet,
     progress_handler,
 )
 from coupled_arena.views.addresses import audit_addresses
@@ -70,7 +71,10 @@ class AuditChoice:
 class AuditTab:
     """Components and handlers of the tab."""
 
-    def __init__(self, store: Store, audits: LiveAudits, boards: LiveEstimates) -> None:
+    def __init__(
+        self, store: Store, audits: LiveAudits, boards: LiveEstimates, offer: str = ""
+    ) -> None:
+        self._offer = offer
         self._store = store
         self._audits = audits
         self._boards = boards
@@ -84,7 +88,8 @@ class AuditTab:
         self._headline = headline_place("audit-said")
         with gr.Column(elem_classes=["opening"]) as self._first_figure:
             first = figure_panel("audit", registry.EFFICIENCY, first=True)
-        self._build_controls()
+        with gr.Column() as self._chosen:
+            self._build_controls()
         with gr.Column(visible=False) as self._body:
             self._findings = gr.HTML(elem_id="audit-findings", apply_default_css=False)
             self._plots = {registry.EFFICIENCY: first, **figure_rows("audit", _LAYOUT)}
@@ -122,7 +127,8 @@ class AuditTab:
         page.load(None, None, self._dark, js=IS_DARK, **QUIET)
         offered = [self._fields[name] for name in ("truth", "metric", "category", "language")]
         inputs = {self._headline, *self._inputs}
-        tabs.select(self._show, inputs, [*self._outputs, self._truths, *offered], **FREE)
+        outputs = [*self._outputs, self._chosen, self._truths, *offered]
+        tabs.select(self._show, inputs, outputs, **FREE)
 
     def _build_controls(self) -> None:
         build = self._fields.build
@@ -170,6 +176,7 @@ class AuditTab:
         truth = values[fields["truth"]] if known[Truth.BENCHMARK] else Truth.VOTES.value
         prompts = {"category": categories, "language": languages}
         return {
+            self._chosen: gr.Column(visible=any(known.values())),
             self._truths: gr.Row(visible=bool(known[Truth.BENCHMARK])),
             fields["truth"]: truth,
             metric: fields.offering("metric", benchmarks, chosen, visible=len(benchmarks) > 1),
@@ -209,7 +216,10 @@ class AuditTab:
 
     def _refresh(self, values: dict[Any, Any]) -> dict[Any, Any]:
         if not values[self._fields["judge"]]:
-            return {self._headline: _(NO_VERDICTS), **hidden(self._first_figure, self._body)}
+            return {
+                self._headline: nothing_yet(_(NO_VERDICTS), self._offer),
+                **hidden(self._first_figure, self._body),
+            }
         with user_errors():
             choice = self._read(values)
             found = audit(self._estimates(choice), choice.asked["alpha"])

@@ -21,6 +21,7 @@ from coupled_arena.store.queries.battle_record import own_rounds
 from coupled_arena.ui.parts.answer_stream import events_path
 from coupled_arena.ui.parts.events import FREE, QUIET, sent, user_errors
 from coupled_arena.ui.parts.first_divergence import divergence_reason
+from coupled_arena.ui.parts.first_steps import FirstSteps
 from coupled_arena.ui.parts.judge_feedback import decide, judge_view
 from coupled_arena.ui.parts.panel import panel as panel_of
 from coupled_arena.ui.parts.question_box import Reader, follow_up_row, question_row
@@ -51,6 +52,8 @@ class BattleTab:
         How much one may ask and vote; as much as one likes without them.
     origins : Origins, optional
         Keeps where votes come from.
+    steps : FirstSteps, optional
+        What to do where nobody has voted yet.
     """
 
     def __init__(
@@ -62,7 +65,9 @@ class BattleTab:
         feedback: JudgedRounds | None = None,
         limits: Limits | None = None,
         origins: Origins | None = None,
+        steps: FirstSteps | None = None,
     ) -> None:
+        self._steps = steps
         self._arena = arena
         self._limits = limits or Limits()
         self._counted = self._limits, origins
@@ -76,7 +81,7 @@ class BattleTab:
     def build(self, page: gr.Blocks) -> None:
         """Lay out the tab inside the current Blocks, which are those of the page."""
         round_id = gr.State(None)
-        gr.Markdown(_(_INTRO))
+        self._introduce()
         question, ask = question_row()
         category = gr.State("")
         starters, chosen, size = self._starting_parts()
@@ -119,6 +124,11 @@ class BattleTab:
         panel.stop(self._stop, round_id, None, **FREE)
         panel.part(self._part, round_id, panel, trigger_mode="multiple", **FREE)
         self._take_votes(round_id, panel, continuing)
+
+    def _introduce(self) -> None:
+        gr.Markdown(_(_INTRO))
+        if self._steps:
+            self._steps.build()
 
     def _build_history(self) -> None:
         history = panel_of("history", "patch", "history")

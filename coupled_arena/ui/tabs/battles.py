@@ -19,12 +19,13 @@ from coupled_arena.store.queries.battle_conditions import Hidden
 from coupled_arena.store.queries.battle_search import Agreement, BattleFilter, Ending, Rater
 from coupled_arena.store.tables import scores
 from coupled_arena.ui.parts.events import FREE, sent
+from coupled_arena.ui.parts.example_link import example_view
 from coupled_arena.ui.parts.first_divergence import divergence_reason
 from coupled_arena.ui.parts.held_back import HeldBack
 from coupled_arena.ui.parts.panel import panel
 from coupled_arena.ui.parts.visitor import member_of, visitor
 from coupled_arena.views.addresses import Address, read_address
-from coupled_arena.views.battle_pages import battle_page, list_page
+from coupled_arena.views.battle_pages import NO_BATTLES, battle_page, list_page
 from coupled_arena.views.model_pages import model_page
 from coupled_arena.views.words.first_divergence import replay_words
 
@@ -75,8 +76,10 @@ class BattlesTab:
         hidden: Hidden,
         redecoder: Redecoder | None,
         held_back: HeldBack | None = None,
+        offer: str = "",
     ) -> None:
         self._store = store
+        self._offer = offer
         self._held_back = held_back
         self._hidden: Hidden = hidden
         self._redecoder = redecoder
@@ -154,6 +157,9 @@ class BattlesTab:
     def _list(self, asked: Address, reader: str, sight: _Sight) -> dict[str, Any]:
         wanted = replace(asked.wanted, voter=reader) if asked.mine else asked.wanted
         found = read_battles(self._store, wanted, sight.hidden, reader=reader, told=sight.told)
+        if not found.tally.battles and wanted == BattleFilter():
+            offered = example_view() if self._offer else None
+            return {"nothing": {"text": _(NO_BATTLES), "offer": offered}}
         return {"list": list_page(found, mine=asked.mine), "fields": self._fields(asked)}
 
     def _fields(self, asked: Address) -> list[dict[str, Any]]:

@@ -31,7 +31,7 @@ from coupled_arena.store.tables import scores
 from coupled_arena.ui.parts.choices import IS_DARK, Fields
 from coupled_arena.ui.parts.events import QUIET, UNSHOWN, user_errors
 from coupled_arena.ui.parts.figure_panel import drawn, figure_panel, figure_rows
-from coupled_arena.ui.parts.headline import headline, headline_place, hidden, how
+from coupled_arena.ui.parts.headline import headline, headline_place, hidden, how, nothing_yet
 from coupled_arena.ui.parts.uploads import read_once
 from coupled_arena.views.addresses import coupling_addresses
 from coupled_arena.views.figures import registry
@@ -56,10 +56,7 @@ _ONE: dict[str, Any] = {
     "concurrency_id": "coupling",
     "api_visibility": "private",
 }
-_EMPTY = N_(
-    '<p class="headline">No answers here have scores under both protocols.</p><p class="hint">Run '
-    "<code>coupled-arena benchmark</code>, or open a table of scores below.</p>"
-)
+_EMPTY = N_("No answers here have scores under both protocols: run a benchmark, or open a table.")
 _UPLOAD = N_(
     "A CSV, JSON or Parquet file. Its column Noise says Coupled or Independent, and each "
     "model has a column of scores. The prompts follow each other, each with all its "
@@ -74,8 +71,9 @@ _CALCULATOR = N_(
 class CouplingTab:
     """Components and handlers of the tab."""
 
-    def __init__(self, store: Store, hidden: Hidden) -> None:
+    def __init__(self, store: Store, hidden: Hidden, offer: str = "") -> None:
         self._store = store
+        self._offer = offer
         self._hidden: Hidden = hidden
 
     def build(self) -> None:
@@ -87,14 +85,15 @@ class CouplingTab:
         self._headline = headline_place("coupling-said")
         with gr.Column(elem_classes=["opening"]) as self._first_figure:
             first = figure_panel("coupling", registry.CURVES, first=True)
-        with gr.Row():
-            build("metric", min_width=200)
-            build("category")
-            for name in _DRAWN:
-                build(name, gr.Dropdown, visible=False)
-            self._pair = gr.Dropdown([], label=_("Pair"), elem_id="coupling-pair", scale=2)
-        with how(COUPLING_METHOD, N_("How this was computed")):
-            self._fields.build_others("error", "repetitions", "seeds")
+        with gr.Column() as self._chosen:
+            with gr.Row():
+                build("metric", min_width=200)
+                build("category")
+                for name in _DRAWN:
+                    build(name, gr.Dropdown, visible=False)
+                self._pair = gr.Dropdown([], label=_("Pair"), elem_id="coupling-pair", scale=2)
+            with how(COUPLING_METHOD, N_("How this was computed")):
+                self._fields.build_others("error", "repetitions", "seeds")
         with gr.Column(visible=False) as self._body:
             self._findings = gr.HTML(elem_id="coupling-findings", apply_default_css=False)
             self._plots = {registry.CURVES: first, **figure_rows("coupling", _LAYOUT)}
@@ -144,6 +143,7 @@ class CouplingTab:
             self._shown,
             self._headline,
             self._first_figure,
+            self._chosen,
             self._findings,
             self._body,
             *self._plots.values(),
@@ -176,7 +176,12 @@ class CouplingTab:
     def _refresh(self, values: dict[Any, Any]) -> dict[Any, Any]:
         values, offered = self._offered(values)
         if values[self._uploaded] is None and not values[self._fields["metric"]]:
-            return {self._headline: _(_EMPTY), **hidden(self._first_figure, self._body), **offered}
+            return {
+                self._headline: nothing_yet(_(_EMPTY), self._offer),
+                **hidden(self._first_figure, self._chosen, self._body),
+                **offered,
+            }
+        offered |= {self._chosen: gr.Column(visible=True)}
         try:
             stored = self._read(values)
         except ScoreError as error:  # others may be chosen instead

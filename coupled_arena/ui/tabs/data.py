@@ -9,20 +9,23 @@ from tempfile import TemporaryDirectory
 import gradio as gr
 from gradio.processing_utils import save_file_to_cache
 from gradio.utils import get_upload_folder
+from markupsafe import Markup
 
 from coupled_arena.core.choices import ExportFormat
 from coupled_arena.core.errors import StoreError
 from coupled_arena.core.language import N_, _
 from coupled_arena.core.vote_columns import VOTE_COLUMNS
 from coupled_arena.store.database import Store
+from coupled_arena.store.queries.battle_conditions import any_battles
 from coupled_arena.store.transfer.export import Hidden, export
 from coupled_arena.store.transfer.foreign_rows import TOOLS
 from coupled_arena.store.transfer.snapshots import snapshot_needs
 from coupled_arena.ui.parts.choices import offered
 from coupled_arena.ui.parts.events import QUIET, user_errors
-from coupled_arena.ui.parts.headline import headline
+from coupled_arena.ui.parts.headline import headline, nothing_yet
 
 _SAID = N_("You can download and check all answers and votes of this arena.")
+_EMPTY = N_("This arena has no answers and votes to download yet.")
 _INTRO = N_(
     "Every battle with its prompts, replies, tokens, seed, sampling and arithmetic, every vote, "
     "verdict, score and grade. {} are left out, so that they stay blind; the `export` command "
@@ -58,13 +61,15 @@ class DataTab:
         What the files leave out: see `export`.
     """
 
-    def __init__(self, store: Store, hidden: Hidden) -> None:
+    def __init__(self, store: Store, hidden: Hidden, offer: str = "") -> None:
         self._store = store
         self._hidden: Hidden = hidden
+        self._offer = offer
 
-    def build(self) -> None:
+    def build(self, tab: gr.Tab) -> None:
         """Lay out the tab inside the current Blocks."""
-        gr.HTML(headline(_(_SAID)), elem_id="data-said", apply_default_css=False)
+        said = gr.HTML(self._said(), elem_id="data-said", apply_default_css=False)
+        tab.select(self._said, None, said, **QUIET)
         gr.Markdown(_(_INTRO).format(_(_LEFT_OUT[self._hidden])))
         with gr.Row(equal_height=True):
             choice = gr.Radio(
@@ -86,6 +91,11 @@ class DataTab:
             told = _(_TOOLS).format(tools=", ".join(TOOLS))
             gr.Markdown(f"{_(_IMPORT)} {told}\n\n{_columns()}")
         make.click(self._export, choice, files, **QUIET)
+
+    def _said(self) -> Markup:
+        with self._store.cursor() as cursor:
+            empty = not any_battles(cursor, self._hidden)
+        return nothing_yet(_(_EMPTY), self._offer) if empty else headline(_(_SAID))
 
     def _export(self, choice: str) -> gr.File:
         kept = get_upload_folder()

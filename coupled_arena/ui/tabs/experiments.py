@@ -24,7 +24,7 @@ from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.ui.parts.choices import IS_DARK, Fields
 from coupled_arena.ui.parts.events import FREE, QUIET, user_errors
 from coupled_arena.ui.parts.figure_panel import drawn, figure_panel
-from coupled_arena.ui.parts.headline import NO_VERDICTS, headline, how
+from coupled_arena.ui.parts.headline import NO_VERDICTS, headline, how, nothing_yet
 from coupled_arena.views.figures import registry
 from coupled_arena.views.figures.drawing import resampling_drawings
 from coupled_arena.views.words.experiments import resampling_verdict
@@ -46,8 +46,9 @@ _PAPERS = (Weighting.COUNT, Covariance.PUBLISHED, Cutoff.CHI2)
 class ExperimentsTab:
     """Components and handlers of the tab."""
 
-    def __init__(self, store: Store, live: LiveEstimates) -> None:
+    def __init__(self, store: Store, live: LiveEstimates, offer: str = "") -> None:
         self._store = store
+        self._example = offer
         self._live = live
         self._stops: dict[str, threading.Event] = {}  # by session, while its experiment runs
 
@@ -59,21 +60,23 @@ class ExperimentsTab:
         self._headline = gr.HTML(
             headline(_(_UNASKED)), elem_id="experiment-verdict", apply_default_css=False
         )
-        with gr.Row():
-            build("judge")
-            self._human = gr.Textbox(
-                label=_("Votes that are kept"), placeholder=_("one or more numbers: 66, 198")
-            )
-            build("total")
-            build("repeats")
-        with how(METHOD, N_("How this is computed")), gr.Row():
-            build("balanced")
-            self._papers = gr.Checkbox(
-                False, label=_("As published: count weighting, published covariance, chi2 cut-off")
-            )
-        with gr.Row():
-            run = gr.Button(_("Run"), variant="primary", elem_id="run-experiment")
-            stop = gr.Button(_("Stop"), elem_id="stop-experiment")
+        with gr.Column() as self._chosen:
+            with gr.Row():
+                build("judge")
+                self._human = gr.Textbox(
+                    label=_("Votes that are kept"), placeholder=_("one or more numbers: 66, 198")
+                )
+                build("total")
+                build("repeats")
+            with how(METHOD, N_("How this is computed")), gr.Row():
+                build("balanced")
+                self._papers = gr.Checkbox(
+                    False,
+                    label=_("As published: count weighting, published covariance, chi2 cut-off"),
+                )
+            with gr.Row():
+                run = gr.Button(_("Run"), variant="primary", elem_id="run-experiment")
+                stop = gr.Button(_("Stop"), elem_id="stop-experiment")
         self._offered = gr.State(None)  # sizes that fit the store, until they are changed
         outcome = gr.Markdown(elem_id="experiment-said")
         figures: list[Any] = []
@@ -99,7 +102,8 @@ class ExperimentsTab:
     def offer_when_shown(self, page: gr.Blocks, tabs: gr.Tabs) -> None:
         """Fill the choice of judges and the sizes whenever the tab is selected."""
         page.load(None, None, self._dark, js=IS_DARK, **QUIET)
-        tabs.select(self._offer, self._sized, [self._headline, *self._sized], **QUIET)
+        outputs = [self._headline, self._chosen, *self._sized]
+        tabs.select(self._offer, self._sized, outputs, **QUIET)
 
     def _offer(
         self,
@@ -111,13 +115,14 @@ class ExperimentsTab:
         event: gr.SelectData,
     ) -> Any:
         if event.value != _(_TITLE):
-            return [gr.skip()] * (1 + len(self._sized))
+            return [gr.skip()] * (2 + len(self._sized))
         with self._store.cursor() as cursor:
             names = comparisons.judges(cursor)
         judge = chosen if chosen in names else next(iter(names), None)
         first = gr.skip() if chosen else headline(_(_UNASKED))
         return [
-            first if judge else _(NO_VERDICTS),
+            first if judge else nothing_yet(_(NO_VERDICTS), self._example),
+            gr.Column(visible=bool(judge)),
             gr.Dropdown(names, value=judge),
             *self._fit(judge, human, total, balanced, offered),
         ]

@@ -10,7 +10,7 @@ import gradio as gr
 
 from coupled_arena.analysis.gate.stored import GateStanding, LiveGates
 from coupled_arena.api.gates import gate
-from coupled_arena.battles.gate_service import Asked, Gates
+from coupled_arena.battles.gate_service import Asked, Gates, NoGates
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.language import N_, _
 from coupled_arena.store.database import Store
@@ -18,7 +18,7 @@ from coupled_arena.store.tables.gates import StoredGate
 from coupled_arena.ui.parts.choices import IS_DARK, Fields
 from coupled_arena.ui.parts.events import FREE, QUIET, sent, user_errors, words_of
 from coupled_arena.ui.parts.figure_panel import NARROW, drawn, figure_panel
-from coupled_arena.ui.parts.headline import headline, headline_place, how
+from coupled_arena.ui.parts.headline import headline, headline_place, how, nothing_yet
 from coupled_arena.ui.parts.panel import panel
 from coupled_arena.views.addresses import (
     GateAddress,
@@ -35,6 +35,7 @@ from coupled_arena.views.words.methods import GATE as METHOD
 TITLE = N_("As good as?")
 _UNASKED = N_("Is a model as good as another? Choose two, and press Start.")
 _ALONE = N_("This takes two models: fewer are loaded.")
+_NO_MODELS = N_("These are stored runs: a new one takes models, and none are loaded here.")
 _NOT_YOURS = N_("Only admins of this arena may start and stop runs.")
 _REFRESH = 1.0  # seconds
 _MOST = 20  # runs in the list
@@ -61,14 +62,24 @@ class GateTab:
 
     Parameters
     ----------
-    gates : Gates
+    gates : Gates or None
+        None where no models are: then stored runs can be looked at.
     store : Store
     may_start : callable
         Tells of a request whether it may start and stop runs.
+    offer : Markup
+        What leads to the example where nothing has run yet.
     """
 
-    def __init__(self, gates: Gates, store: Store, may_start: Callable[[gr.Request], bool]) -> None:
-        self._gates = gates
+    def __init__(
+        self,
+        gates: Gates | None,
+        store: Store,
+        may_start: Callable[[gr.Request], bool],
+        offer: str = "",
+    ) -> None:
+        self._gates = gates or NoGates()
+        self._offer = offer
         self._live = LiveGates(store)
         self._may_start = may_start
 
@@ -88,7 +99,8 @@ class GateTab:
             with gr.Column(scale=1, min_width=280):
                 self._card = gr.HTML(elem_id="gate-card", apply_default_css=False)
                 self._progress = gr.HTML(elem_id="gate-progress", apply_default_css=False)
-        self._build_controls()
+        with gr.Column(visible=len(self._gates.models) > 1):  # else nothing can be started
+            self._build_controls()
         with gr.Row(visible=False) as self._flips:
             with gr.Column(min_width=NARROW):
                 self._lost = gr.HTML(elem_id="gate-lost", apply_default_css=False)
@@ -117,7 +129,11 @@ class GateTab:
                 )
             ]
             self._task = gr.Dropdown(
-                tasks, value=tasks[0], label=_("Benchmark"), elem_id="gate-task", min_width=160
+                tasks,
+                value=next(iter(tasks), None),
+                label=_("Benchmark"),
+                elem_id="gate-task",
+                min_width=160,
             )
             self._fields.build("margin")
         with how(METHOD, N_("How this is computed")), gr.Row():
@@ -269,6 +285,8 @@ class GateTab:
         shown_run = next((each for each in known if each.id == values[self._run]), None)
         if shown_run is None and asked:
             shown_run = next((each for each in known if each.asks == asked.key), None)
+        if shown_run is None and not self._gates.models:  # nothing can be chosen
+            shown_run = next(iter(known), None)
         standing = self._live.standing(shown_run) if shown_run else None
         listed = [self._live.standing(each) for each in known[:_MOST]]
         running = self._gates.running
@@ -313,7 +331,9 @@ class GateTab:
                 metric=running.gate.metric,
             )
             parts.append(link(gate_address(running.gate), shown(text)))
-        if not view.may_start:
+        if not self._gates.models:
+            parts.append(paragraph(_(_NO_MODELS), "hint"))
+        elif not view.may_start:
             parts.append(paragraph(_(_NOT_YOURS), "hint"))
         return joined(parts)
 
@@ -321,10 +341,11 @@ class GateTab:
         """Return sentence, figures, card and flips of the run on show."""
         if standing is None:
             nothing = _(_UNASKED if len(self._gates.models) > 1 else _ALONE)
+            offer = "" if view.runs else self._offer
             hidden = {part: gr.Column(visible=False) for part, _plot in self._plots.values()}
             return {
                 **hidden,
-                self._headline: headline(nothing),
+                self._headline: nothing_yet(nothing, offer),
                 self._card: "",
                 self._flips: gr.Row(visible=False),
             }

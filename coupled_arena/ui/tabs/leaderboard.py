@@ -24,7 +24,7 @@ from coupled_arena.store.tables.exclusions import BY_DEFAULT, Counting, excluded
 from coupled_arena.ui.parts.choices import IS_DARK, Fields
 from coupled_arena.ui.parts.events import FREE, QUIET, user_errors
 from coupled_arena.ui.parts.figure_panel import NARROW, drawn, figure_panel
-from coupled_arena.ui.parts.headline import headline, headline_place, how
+from coupled_arena.ui.parts.headline import headline, headline_place, how, nothing_yet
 from coupled_arena.ui.parts.visitor import visitor
 from coupled_arena.views.addresses import BoardAddresses
 from coupled_arena.views.figures import registry
@@ -52,8 +52,11 @@ _REFRESH = 0.6  # seconds between looks at the store's version while the tab is 
 class LeaderboardTab:
     """Components and handlers of the tab."""
 
-    def __init__(self, store: Store, live: LiveEstimates, styles: LiveStyle) -> None:
+    def __init__(
+        self, store: Store, live: LiveEstimates, styles: LiveStyle, offer: str = ""
+    ) -> None:
         self._store = store
+        self._offer_example = offer
         self._boards = {BY_DEFAULT: (live, styles)}
         for too, named in ((True, False), (False, True), (True, True)):
             other = store.counting(excluded=too, named=named)
@@ -69,7 +72,8 @@ class LeaderboardTab:
         self._headline = headline_place("board-said")
         with gr.Column(elem_classes=["opening"]) as self._first_figure:
             self._ranks = figure_panel("board", registry.RANK_SETS, first=True)
-        self._controls.build()
+        with gr.Column() as self._chosen:
+            self._controls.build()
         self._table = gr.HTML(elem_id="board", apply_default_css=False)
         self._style.build()
         with gr.Column(visible=False) as self._pictures:
@@ -97,7 +101,8 @@ class LeaderboardTab:
     @property
     def _outputs(self) -> list[Any]:
         return [
-            *(self._seen, self._headline, self._first_figure, self._table, self._pictures),
+            *(self._seen, self._headline, self._first_figure, self._chosen, self._table),
+            self._pictures,
             *(self._ranks, self._rates, self._pairs),
             *(self._pair_table, self._judge, self._sizes, self._saved, *self._style.outputs),
             *(self._modes, self._changes, self._mode_models, self._mode_pairs),
@@ -140,9 +145,13 @@ class LeaderboardTab:
                 return
             board = settings.concluded(estimates)
             to = BoardAddresses(board, mine=choice.selection.voter is not None)
+            verdict, there = board_verdict(board), board.estimate is not None or self._has_votes()
             yield {
-                self._headline: headline(board_verdict(board)),
-                self._table: board_table(board, to.standing),
+                self._headline: headline(verdict)
+                if there
+                else nothing_yet(verdict, self._offer_example),
+                self._chosen: gr.Column(visible=there),
+                self._table: board_table(board, to.standing) if there else "",
             }
             drawing = self._drawn(settings.styled(board, styles.get), choice, to)
             if not (seen and seen[2] == counted and seen[0].counts_like(choice)):
@@ -153,6 +162,11 @@ class LeaderboardTab:
                 if figures[plot.elem_id] == before.get(plot.elem_id):
                     drawing[plot] = gr.skip()
             yield {self._seen: (choice, estimates.version, counted, before | figures), **drawing}
+
+    def _has_votes(self) -> bool:
+        """Tell whether another choice could have something to show."""
+        with self._store.cursor() as cursor:
+            return comparisons.any_there(cursor)
 
     def _drawn(self, board: Leaderboard, choice: BoardChoice, to: BoardAddresses) -> dict[Any, Any]:
         """Return what depends on the error level."""

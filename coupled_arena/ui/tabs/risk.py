@@ -42,6 +42,7 @@ from coupled_arena.ui.parts.headline import (
     headline_place,
     hidden,
     how,
+    nothing_yet,
     progress_handler,
     with_progress,
 )
@@ -87,8 +88,9 @@ class RiskTab:
         What is chosen of the replies in the store.
     """
 
-    def __init__(self, stored: StoredReplies) -> None:
+    def __init__(self, stored: StoredReplies, offer: str = "") -> None:
         self._stored = stored
+        self._offer = offer
         self._kept = KeptReports()
 
     def build(self) -> None:
@@ -137,9 +139,7 @@ class RiskTab:
     def _build_sources(self) -> None:
         title = _("Which replies, or scores from a file")
         with gr.Accordion(title, open=False, elem_id="risk-which"):
-            gr.Markdown(_(_REPLIES_HERE))
-            self._stored.build()
-            self._from_store = gr.Button(_("Rank by the replies here"), elem_id="risk-stored")
+            self._from_store = self._stored.build()
             gr.Markdown(_(_SCORES_FILE))
             self._file = gr.File(
                 label=_("Scores"), file_types=[*ENDINGS], height=120, elem_id="risk-file"
@@ -186,7 +186,9 @@ class RiskTab:
             yield from with_progress(partial(self._read_stored, values), self._headline, _computing)
         except gr.Error as error:  # nobody has asked for anything that could be refused
             yield {
-                self._headline: headline(_("Nothing to rank yet. {why}").format(why=error.message)),
+                self._headline: nothing_yet(
+                    _("Nothing to rank yet. {why}").format(why=error.message), self._offer
+                ),
                 **hidden(self._first_figure, self._body),
             }
 
@@ -344,8 +346,14 @@ class StoredReplies:
         self._store = store
         self._hidden: Hidden = hidden
 
-    def build(self) -> None:
-        """Lay out the choices inside the current Blocks."""
+    def build(self) -> gr.Button:
+        """Lay out the choices inside the current Blocks; return the button that ranks by them."""
+        with gr.Column() as self._place:  # on show where there are replies
+            gr.Markdown(_(_REPLIES_HERE))
+            self._build_choices()
+            return gr.Button(_("Rank by the replies here"), elem_id="risk-stored")
+
+    def _build_choices(self) -> None:
         self._fields = Fields(risk, "risk")
         with gr.Row():
             self._fields.build("models", min_width=240)
@@ -364,7 +372,8 @@ class StoredReplies:
         def offer(values: dict[Any, Any], event: gr.SelectData) -> dict[Any, Any]:
             return self._offer(values) if event.value == title else {offered[0]: gr.skip()}
 
-        offered = [self._fields[name] for name in ("models", "metrics", "judge")]
+        known = [self._fields[name] for name in ("models", "metrics", "judge")]
+        offered = [self._place, *known]
         tabs.select(offer, self.inputs, offered, **QUIET)
 
     @property
@@ -379,6 +388,7 @@ class StoredReplies:
             judges = comparisons.judges(cursor)
         fields = self._fields
         return {
+            self._place: gr.Column(visible=bool(models)),
             fields["models"]: _several(models, values[fields["models"]]),
             fields["metrics"]: _several(metrics, values[fields["metrics"]]),
             fields["judge"]: fields.offering("judge", judges, values[fields["judge"]]),

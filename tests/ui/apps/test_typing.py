@@ -97,12 +97,6 @@ def test_enter_sends_in_compare(page, box):
     page.get_by_text("Seed 0000000000000007").wait_for()
 
 
-def test_enter_runs_an_experiment(page):
-    open_tab(page, "Experiments")
-    page.get_by_label("Votes that are kept").press("Enter")
-    page.get_by_text("There are no verdicts here").wait_for()
-
-
 def test_a_follow_up_keeps_the_box_and_what_is_typed_after_it(page):
     ask_and_stop(page)
     page.locator(MORE_BOX).press_sequentially("And then?")

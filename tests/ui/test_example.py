@@ -6,6 +6,7 @@ import asyncio
 import threading
 from contextlib import asynccontextmanager, contextmanager
 
+import gradio as gr
 import httpx
 import pytest
 from fastapi import FastAPI
@@ -13,6 +14,7 @@ from starlette.requests import Request
 
 from coupled_arena.core.errors import SettingsError
 from coupled_arena.ui.example import Example
+from coupled_arena.ui.parts.events import Page
 from tests.patience import PATIENCE
 
 
@@ -131,3 +133,12 @@ def test_its_folder_ends_with_a_slash():
             assert answer.headers["location"] == "example/"
 
     asyncio.run(visit())
+
+
+def test_what_handlers_of_another_page_return_stays_out_of_a_page_that_is_laid_out():
+    with Page() as page:
+        gr.HTML("here")
+        handler = threading.Thread(target=lambda: gr.Column(visible=False))
+        handler.start()
+        handler.join()
+    assert [type(block) for block in page.blocks.values()] == [gr.HTML]

@@ -56,7 +56,7 @@ class Target:
     app: Served
     owner: Visitor
     commitment: str = "0" * 64
-    events: str = f"/rounds/{'0' * 32}/0/events"
+    events: str = f"rounds/{'0' * 32}/0/events"
 
     def stranger(self, *, cookies: bool) -> Visitor:
         """Somebody else, who knows the owner's session hash."""

@@ -161,6 +161,21 @@ def test_another_margin_begins_with_the_answers_there_are(make, models, worker, 
     assert read_standing(store, second).answered == QUESTIONS
 
 
+def test_a_gate_of_the_command_does_not_end_those_of_the_app(make, models, worker, store):
+    """It has a seed of its own, and another noise."""
+    service = make(models, worker)
+    first = service.start(asked(margin=0.01))
+    until(lambda: service.running is None)
+    questions = tuple(Prompt(f"{n} and one?") for n in range(4))
+    alone = BatchPlan(questions, (BASE, OTHER), (Mode.INDEPENDENT,), 1, 0, (SAMPLING,))
+    keep_gates(store, alone, "quiz", 0.02, 0.05)
+    assert service.start(asked(margin=0.01)) == first
+    until(lambda: service.running is None)
+    second = service.start(asked(margin=0.03))
+    until(lambda: service.running is None)
+    assert (second.experiment, second.battles) == (first.experiment, first.battles)
+
+
 def test_a_stored_gate_never_changes(store):
     """Else an export or a backup from before would be known with other content."""
     questions = tuple(Prompt(f"{n} and one?") for n in range(4))

@@ -73,7 +73,7 @@ class ArenaStore:
         return self._table("repeats")
 
     def gates(self) -> pd.DataFrame:
-        """Return the gates that were started in the app: what they plan, not what they found."""
+        """Return the gates that let models answer: what they plan, not what they found."""
         return self._table("gates")
 
     def comparisons(self, judge: str | None = None) -> pd.DataFrame:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -35,32 +34,24 @@ def keep_gates(
 ) -> tuple[StoredGate, ...]:
     """Store what a plan asks of each candidate, and return it.
 
-    The same question, in the same order, is one gate, whichever run has more prompts. Of several
-    candidates each is kept at its share of `alpha`, so that what is said of them one by one holds
-    for all together.
+    The same question, on the same prompts, is one gate: none ever changes, for exports and backups
+    may hold it. Of several candidates each is kept at its share of `alpha`, so that what is said of
+    them one by one holds for all together.
     """
     base, *candidates = plan.models
     battles = tuple(battle.id for battle, _prompt in plan.battles())
     with store.cursor() as cursor:
         known = gates.stored(cursor)
+    answers = plan.size // max(len(plan.prompts), 1)
     found: list[StoredGate] = []
     for each in candidates:
         asks = base, each, metric, margin, alpha / len(candidates)
-        answers = plan.size // max(len(plan.prompts), 1)
+        same = (old for old in known if (old.asks, old.battles) == (asks, battles))
         of_run = seed_to_hex(plan.seed), answers, battles, datetime.now(UTC)
-        gate = StoredGate(new_id(), *asks, *of_run)
-        found.append(next(filter(None, (_continued(old, gate) for old in known)), gate))
+        found.append(next(same, None) or StoredGate(new_id(), *asks, *of_run))
     for gate in found:
         store.write(lambda cursor, gate=gate: gates.add(cursor, gate))
     return tuple(found)
-
-
-def _continued(old: StoredGate, new: StoredGate) -> StoredGate | None:
-    """Return a gate with all battles that either plans, if one goes on as the other began."""
-    shorter, longer = sorted((old.battles, new.battles), key=len)
-    if (old.asks, old.answers) != (new.asks, new.answers) or longer[: len(shorter)] != shorter:
-        return None
-    return replace(old, battles=longer)
 
 
 class GateWatcher(Watcher):

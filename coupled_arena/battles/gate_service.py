@@ -195,10 +195,18 @@ class Gates:
         return GateRun(gate, plan, marker, watcher, *engine, self._store, self._share)
 
     def _planned(self, asked: Asked, marker: Marker, known: tuple[StoredGate, ...]) -> BatchPlan:
-        """Return all battles there may be, with the seed of what these models have answered."""
-        alike = (each for each in known if each.asks[:3] == asked.key[:3])
-        before = next(alike, None)
-        seed = int(before.experiment, 16) if before else secrets.randbits(64)
+        """Return all battles there may be, with the seed of what these models have answered.
+
+        The same question comes first. Gates of the command may have drawn in another way.
+        """
+        alike = [each for each in known if each.asks[:3] == asked.key[:3]]
+        for each in sorted(alike, key=lambda each: each.asks != asked.key):
+            plan = self._plan(asked, marker, int(each.experiment, 16))
+            if not {battle.id for battle, _prompt in plan.battles()}.isdisjoint(each.battles):
+                return plan
+        return self._plan(asked, marker, secrets.randbits(64))
+
+    def _plan(self, asked: Asked, marker: Marker, seed: int) -> BatchPlan:
         return BatchPlan(
             prompts=in_drawn_order(marker.prompts, seed),
             models=(asked.base, asked.candidate),

@@ -142,7 +142,7 @@ def _run(
     from coupled_arena.analysis.gate.result import gate_scores
     from coupled_arena.analysis.gate.store_scores import read_paired
     from coupled_arena.battles.batch import run_benchmark
-    from coupled_arena.battles.gate_runs import GateWatcher, keep_gates
+    from coupled_arena.battles.gate_runs import GateWatcher, in_drawn_order, keep_gates
     from coupled_arena.generation.loading import load_named
     from coupled_arena.stats.gate.betting import Gate
     from coupled_arena.store.queries.comparisons import Selection
@@ -157,7 +157,9 @@ def _run(
         early = wanted.look is Look.ALWAYS
         watcher = GateWatcher(plan, gate, early=early, seconds=seconds)
         if early:  # what one look finds depends on when it was taken, which nothing stores
-            keep_gates(store, plan, marker.task.name, wanted.margin, wanted.alpha)
+            # A run may end before its gate does: with --minutes, and with --most-prompts.
+            whole = replace(plan, prompts=in_drawn_order(marker.prompts, wanted.seed))
+            keep_gates(store, whole, marker.task.name, wanted.margin, wanted.alpha)
         at_once = asked["at_once"]
         scored = run_benchmark(
             plan, marker, models, store, at_once=at_once, kv_tokens=room, watcher=watcher

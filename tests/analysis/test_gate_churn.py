@@ -15,10 +15,11 @@ from coupled_arena.analysis.gate.churn import churn, cost_of, seconds_a_battle, 
 from coupled_arena.analysis.gate.plan_closeness import plan_by_closeness
 from coupled_arena.analysis.gate.result import Cost
 from coupled_arena.core.errors import ArenaError
-from coupled_arena.core.records import Mode, Origin, Prompt, Score
+from coupled_arena.core.records import Mode, Origin, Prompt, Sampling, Score
 from coupled_arena.stats.gate.planning import units_needed
 from coupled_arena.store.database import Store
-from coupled_arena.store.queries.gate_answers import GateAnswer
+from coupled_arena.store.queries.comparisons import Selection
+from coupled_arena.store.queries.gate_answers import GateAnswer, gate_answers
 from coupled_arena.store.tables import scores
 from coupled_arena.views.figures.drawing import gate_drawings
 from coupled_arena.views.figures.registry import GATE_COSTS
@@ -65,6 +66,29 @@ def test_independent_noise_is_measured_where_there_are_such_battles():
     alone = answers(("p", "a1", "b1"), ("p", "a1", "a1"), mode=Mode.INDEPENDENT)
     found = churn([*COUPLED, *alone], "base", "cand")
     assert (found.answers, found.measured, found.text_alone.value) == (5, True, 0.5)
+
+
+@pytest.mark.parametrize("mode", [Mode.COUPLED, Mode.INDEPENDENT])
+def test_other_battles_tell_of_noise_only_if_they_were_drawn_alike(mode):
+    """Greedy answers, or longer ones, are of another law."""
+    others = answers(*[("p", "x1", "y1")] * 4, mode=mode)
+    others = [replace(each, battle=f"other {each.battle}") for each in others]
+    own = [each.battle for each in COUPLED]
+    alone = churn(COUPLED, "base", "cand", battles=own)
+    assert churn([*COUPLED, *others], "base", "cand", battles=own).text_alone != alone.text_alone
+    greedy = [replace(each, drawn="0") for each in others]
+    found = churn([*COUPLED, *greedy], "base", "cand", battles=own)
+    assert (found.answers, found.measured) == (5, False)
+    assert found.text_alone == alone.text_alone
+
+
+def test_a_store_tells_how_answers_were_drawn(store):
+    stored(store, n=2)
+    battle = make_battle("base", "cand", prompts=(Prompt("Why 0?"),), sampling=Sampling(0.0))
+    store.add_battle(battle, [Score(0, place, "right", 1.0, None) for place in (0, 1)])
+    with store.cursor() as cursor:
+        found = gate_answers(cursor, "right", ("base", "cand"), Selection())
+    assert [each.drawn == found[0].drawn for each in found] == [True] * 4 + [False] * 2
 
 
 def test_nothing_is_known_of_single_answers_or_of_others():

@@ -8,10 +8,11 @@ from dataclasses import replace
 import pytest
 
 from coupled_arena.analysis.gate.stored import LiveGates, read_standing
-from coupled_arena.battles.batch import marker_for
+from coupled_arena.battles.batch import BatchPlan, marker_for
+from coupled_arena.battles.gate_runs import keep_gates
 from coupled_arena.battles.gate_service import Asked, Gates, Share
 from coupled_arena.core.errors import ModelError, PromptError, ScoreError, StoreFileError
-from coupled_arena.core.records import Origin, Sampling
+from coupled_arena.core.records import Mode, Origin, Prompt, Sampling
 from coupled_arena.core.settings import TaskSettings
 from coupled_arena.generation.lockstep import LockstepEngine
 from coupled_arena.generation.running import Contender, Request
@@ -158,6 +159,37 @@ def test_another_margin_begins_with_the_answers_there_are(make, models, worker, 
     assert stored(store)[0] == second
     assert len(store.battles_of(first.experiment)) == QUESTIONS
     assert read_standing(store, second).answered == QUESTIONS
+
+
+def test_a_gate_of_the_command_does_not_end_those_of_the_app(make, models, worker, store):
+    """It has a seed of its own, and another noise."""
+    service = make(models, worker)
+    first = service.start(asked(margin=0.01))
+    until(lambda: service.running is None)
+    questions = tuple(Prompt(f"{n} and one?") for n in range(4))
+    alone = BatchPlan(questions, (BASE, OTHER), (Mode.INDEPENDENT,), 1, 0, (SAMPLING,))
+    keep_gates(store, alone, "quiz", 0.02, 0.05)
+    assert service.start(asked(margin=0.01)) == first
+    until(lambda: service.running is None)
+    second = service.start(asked(margin=0.03))
+    until(lambda: service.running is None)
+    assert (second.experiment, second.battles) == (first.experiment, first.battles)
+
+
+def test_a_stored_gate_never_changes(store):
+    """Else an export or a backup from before would be known with other content."""
+    questions = tuple(Prompt(f"{n} and one?") for n in range(4))
+    asked_of = {"models": (BASE, OTHER, "cid"), "modes": (Mode.COUPLED,), "samplings": (SAMPLING,)}
+    plan = BatchPlan(questions[:2], repetitions=2, seed=7, **asked_of)
+    first = keep_gates(store, plan, "quiz", 0.1, 0.05)
+    assert [(each.candidate, each.alpha, each.prompts) for each in first] == [
+        (OTHER, 0.025, 2),
+        ("cid", 0.025, 2),
+    ]
+    assert keep_gates(store, plan, "quiz", 0.1, 0.05) == first
+    more = keep_gates(store, replace(plan, prompts=questions), "quiz", 0.1, 0.05)
+    assert [each.prompts for each in more] == [4, 4]
+    assert {*stored(store)} == {*first, *more}
 
 
 def test_answers_count_in_the_order_of_their_prompts(make, models, worker, store):

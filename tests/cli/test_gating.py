@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from coupled_arena.analysis.gate.stored import read_standing
 from coupled_arena.store.database import Store
 from coupled_arena.store.tables import gates
 from tests.small_models import SMALL_MODELS, save_small_models
@@ -69,12 +70,18 @@ def test_one_that_ended_early_goes_on_and_is_in_reports(gate, call, tmp_path):
     assert re.findall(f"(small-.*) against {RED} on quiz</h3>", text) == [BLUE, GREEN]
     assert text.count("Each bound holds at 97.5%.") == 2
     assert "prompts lack" not in text
-    assert [row[1] for row in stored_gates(tmp_path)] == [24, 24]
+    # The runs were bounded, the gates are not: in the app they go on with all prompts of the quiz.
+    found = stored_gates(tmp_path)
+    assert [(each.gate.prompts, each.answered, each.over) for each in found] == [
+        (300, 12, False)
+    ] * 2
 
 
 def stored_gates(folder):
-    with Store.open(folder / "arena.duckdb", read_only=True) as store, store.cursor() as cursor:
-        return [(each.candidate, len(each.battles)) for each in gates.stored(cursor)]
+    with Store.open(folder / "arena.duckdb", read_only=True) as store:
+        with store.cursor() as cursor:
+            found = gates.stored(cursor)
+        return [read_standing(store, each) for each in found]
 
 
 def test_one_look_asks_all_prompts_and_time_ends_it(gate, tmp_path):

@@ -8,21 +8,27 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from markupsafe import Markup, escape
 
 import coupled_arena as ca
+from coupled_arena.analysis.gate.stored import GateStanding
 from coupled_arena.cli import main
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.records import Mode
 from coupled_arena.store.database import Store
+from coupled_arena.store.tables.gates import StoredGate
 from coupled_arena.store.transfer.export import COVERED, export, fingerprint
 from coupled_arena.store.transfer.snapshots import snapshot, snapshot_path
 from coupled_arena.views.figures.registry import FIGURES
 from coupled_arena.views.markup import listed, nameless, table
-from coupled_arena.views.report.sections import SECTIONS, _in_script, _steady, _steady_table
+from coupled_arena.views.report.sections import SECTIONS, _in_script, _steady, _steady_table, gates
+from tests.analysis.test_gate import table as scores_table
 from tests.patience import PATIENCE
 from tests.store.conftest import make_battle, make_vote
 from tests.views import rubbish
@@ -335,3 +341,15 @@ def test_python_writes_the_same_page(db, tmp_path, call):
         ca.report(ca.open(db), out=tmp_path / "report.html")
     with pytest.raises(ArenaError, match="has no table"):
         found.to_frame()
+
+
+@pytest.mark.parametrize(
+    ("coupled", "noise"), [(True, ""), (False, ", each with noise of its own")]
+)
+def test_a_gate_says_whether_its_answers_were_coupled(coupled, noise):
+    """Else the gates of one question in both modes could not be told apart."""
+    found = replace(ca.gate("base", "cand", scores_table(n=40)[0]).analysis, coupled=coupled)
+    asked = "g1", "base", "cand", "quiz", 0.02, 0.05, "00000000000000ff", 1, ("b",) * 40
+    standing = GateStanding(StoredGate(*asked, datetime.now(UTC)), found, 40)
+    markup = gates(SimpleNamespace(gates=(standing,)))
+    assert f"<h3>cand against base on quiz{noise}</h3>" in markup

@@ -37,7 +37,7 @@ def with_churn_and_costs(
     ----------
     metric : str, optional
         As `read_paired` takes it, with selection, battles and seed. Other battles on the same
-        prompts only tell what independent noise changes.
+        prompts, drawn alike, only tell what independent noise changes.
     """
     models = (report.base, *(each.model for each in report.candidates))
     with store.cursor() as cursor:
@@ -104,7 +104,7 @@ def churn(
     ----------
     battles : collection of str, optional
         The coupled battles that count. Others, and independent ones, count as independent noise, on
-        the same prompts.
+        the same prompts and drawn alike.
 
     Returns
     -------
@@ -117,9 +117,9 @@ def churn(
     if battles is not None:
         own = frozenset(battles)
         coupled = [both for both in coupled if both[0].battle in own]
-        asked = {both[0].key for both in coupled}
+        asked = {_question(both) for both in coupled}
         alone, repeated = (
-            [both for both in some if both[0].key in asked] for some in (alone, repeated)
+            [both for both in some if _question(both) in asked] for some in (alone, repeated)
         )
     if not coupled:
         return None
@@ -142,12 +142,17 @@ def _pairs(answers: Sequence[GateAnswer], base: str, candidate: str, mode: Mode)
             yield both[base], both[candidate]
 
 
+def _question(both: Both) -> tuple[str, str]:
+    """Return the prompt of a battle, and how its answers were drawn."""
+    return both[0].key, both[0].drawn
+
+
 def _across(pairs: Sequence[Both]) -> Iterator[Both]:
     """Yield each base's answer beside the candidate's of every other repetition of the prompt."""
-    by_prompt: dict[str, list[Both]] = defaultdict(list)
+    by_question: dict[tuple[str, str], list[Both]] = defaultdict(list)
     for both in pairs:
-        by_prompt[both[0].key].append(both)
-    for some in by_prompt.values():
+        by_question[_question(both)].append(both)
+    for some in by_question.values():
         for at, (base, _) in enumerate(some):
             yield from ((base, candidate) for n, (_, candidate) in enumerate(some) if n != at)
 

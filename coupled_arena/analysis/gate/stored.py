@@ -98,7 +98,7 @@ class LiveGates:
     def all(self) -> tuple[StoredGate, ...]:
         """Return all gates, the newest first."""
         with self._counting, self._store.cursor() as cursor:
-            number = gates.planned(cursor)
+            number = gates.count(cursor)
             if number != self._gates[0]:
                 self._gates = number, gates.stored(cursor)
             return self._gates[1]

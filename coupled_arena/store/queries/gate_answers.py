@@ -18,7 +18,7 @@ _ANSWERS = """
 select
     battle, experiment, models[replies.place + 1], mode,
     md5(concat_ws(chr(0), prompt_key, turns.system, turns.prefix)),
-    replies.text, scores.answer
+    replies.text, scores.answer, (temperature, top_k, top_p, max_new_tokens)::text
 from scores
 join battles using (battle)
 join prompt_keys using (battle)
@@ -45,6 +45,8 @@ class GateAnswer:
         What equal questions in equal words share.
     read : str or None
         The answer as the benchmark read it; None where nothing could be read.
+    drawn : str
+        How it was drawn: only answers that were drawn alike have one law.
     """
 
     battle: str
@@ -54,6 +56,7 @@ class GateAnswer:
     key: str
     text: str
     read: str | None
+    drawn: str = ""
 
 
 def gate_answers(

@@ -79,11 +79,9 @@ class ScoredPrompt:
 
 
 def add(cursor: Cursor, gate: StoredGate) -> None:
-    """Write what a gate plans; to write it again adds the battles that it plans since."""
+    """Write what a gate plans; to write it again changes nothing."""
     cursor.execute(
-        "insert into gates values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
-        "on conflict do update set battles = excluded.battles "
-        "where len(excluded.battles) > len(gates.battles)",
+        "insert into gates values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing",
         [
             *(gate.id, *gate.asks, gate.experiment, gate.answers, list(gate.battles)),
             gate.begun_at,
@@ -154,6 +152,6 @@ def answered(cursor: Cursor, gate: StoredGate) -> int:
     return rows.fetchall()[0][0]
 
 
-def planned(cursor: Cursor) -> int:
-    """Return how many battles all gates plan: another number where one is new, or plans more."""
-    return value_of(cursor, "select coalesce(sum(len(battles)), 0)::bigint from gates")
+def count(cursor: Cursor) -> int:
+    """Return how many there are."""
+    return value_of(cursor, "select count(*) from gates")

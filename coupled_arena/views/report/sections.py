@@ -168,7 +168,9 @@ def _gate(standing: GateStanding) -> Iterator[Markup]:
     gate, found, candidate = standing.gate, standing.report, standing.candidate
     assert found  # else it is not in a report
     assert candidate
-    yield heading(f"{gate.candidate} against {gate.base} on {gate.metric}", 3)
+    # The same question may have been asked with --mode independent, to compare.
+    noise = "" if found.coupled else ", each with noise of its own"
+    yield heading(f"{gate.candidate} against {gate.base} on {gate.metric}{noise}", 3)
     # The last one, and the settings of the figures, tell the seed. With it anybody could compute
     # which model wrote which answer of its battles, which people may vote on.
     verdict, *words, _order = gate_words(found)

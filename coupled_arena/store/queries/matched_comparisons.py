@@ -281,6 +281,8 @@ class _Codes:
         keys = np.ravel_multi_index([x[there] for x in digits], self.shape)
         keys = (keys[:, None] + free).ravel()
         cell = np.repeat(numbers[there], len(free))
+        if not len(keys):
+            return np.full(len(code), -1, np.int32)
         if self.number <= _TABLE:
             table = np.full(self.number, -1, np.int32)
             table[keys] = cell
@@ -314,7 +316,7 @@ class Comparisons:
             "select coalesce(max(prompt_no), -1) from comparisons"
         ).fetchall()[0]
         self._read: dict[str, _Rows] = {}
-        self._matched: tuple[InfluenceCells, AnyInts] | None = None
+        self._matched: tuple[_Rows, InfluenceCells, AnyInts] | None = None
 
     def of(self, selection: Selection) -> Comparisons:
         """Return these if they are of that selection, else those that are."""
@@ -370,10 +372,11 @@ class Comparisons:
         return VoterCounts(kinds, found, _table(rows, places, ends, kind, len(kinds)))
 
     def _match(self, rows: _Rows, models: Sequence[str], cells: InfluenceCells) -> AnyInts:
-        if self._matched is None or self._matched[0] is not cells:
+        known = self._matched
+        if known is None or known[0] is not rows or known[1] is not cells:
             numbers = np.arange(len(cells.first), dtype=np.int32)
-            self._matched = cells, self._numbers(rows.code, models, cells, numbers)
-        return self._matched[1]
+            known = self._matched = rows, cells, self._numbers(rows.code, models, cells, numbers)
+        return known[2]
 
     def _numbers(
         self, code: AnyInts, models: Sequence[str], cells: InfluenceCells, numbers: AnyInts

@@ -190,6 +190,7 @@ def test_a_run_that_never_filled_up_has_no_pace(store):
     assert seconds_a_battle(store, ("base", "nobody")) is None
 
 
+@pytest.mark.slow
 def test_models_that_answer_say_what_changes_and_what_it_costs(call, tmp_path):
     """Of a run with two answers a prompt; afterwards the store says the same but for speed."""
     save_small_models(tmp_path)
@@ -241,6 +242,7 @@ def test_only_answers_that_differ_can_flip():
     assert coupled.likely < alone.likely
 
 
+@pytest.mark.slow
 def test_a_plan_by_closeness_is_by_the_command_too(call, tmp_path):
     path, db = tmp_path / "close.json", tmp_path / "arena.duckdb"
     path.write_text(json.dumps(CLOSE))

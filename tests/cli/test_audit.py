@@ -151,6 +151,7 @@ def test_a_plan_to_separate_a_model_from_several_at_once(answer, real):
     assert "from claude-v1 and gpt-3.5-turbo at once" in both["words"][0]
 
 
+@pytest.mark.slow
 @needs_real_votes
 def test_a_plan_for_a_place_on_the_leaderboard_of_all_models(answer, real):
     """Twenty models at once: a cut-off of 3.5, for which a test of two alone plans for 40 %."""

@@ -44,13 +44,7 @@ def build(tmp_path):
     return run
 
 
-@pytest.mark.parametrize(
-    ("lost", "codes"),
-    [
-        pytest.param(0, [0, 0], marks=pytest.mark.slow),
-        pytest.param(8, [4, 0], marks=pytest.mark.slow),
-        (80, [3, 1]),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("lost", "codes"), [(0, [0, 0]), (8, [4, 0]), (80, [3, 1])])
 def test_only_what_is_shown_to_be_as_good_may_ship(build, lost, codes):
     assert build(lost) == codes

@@ -54,6 +54,7 @@ def test_a_run_ends_once_it_is_known_and_what_it_stored_says_the_same(gate):
     assert (code, stored["candidates"]) == (0, answer["candidates"])
 
 
+@pytest.mark.slow
 def test_one_that_ended_early_goes_on_and_is_in_reports(gate, call, tmp_path):
     asked = RED, GREEN, BLUE, "--task", "quiz", "--margin", "0.01", "--answers", "2"
     code, first, _ = gate(*asked, "--most-prompts", "8")
@@ -84,6 +85,7 @@ def stored_gates(folder):
         return [read_standing(store, each) for each in found]
 
 
+@pytest.mark.slow
 def test_one_look_asks_all_prompts_and_time_ends_it(gate, tmp_path):
     asked = RED, GREEN, "--task", "quiz", "--margin", "0.5"
     _, once, _ = gate(*asked, "--look", "once", "--most-prompts", "40")

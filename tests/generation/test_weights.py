@@ -243,7 +243,9 @@ def dequantised(tensor):
 @pytest.mark.parametrize(
     ("ours", "theirs"),
     [
-        ("model.embed_tokens.weight", "token_embd.weight"),  # Q8_0
+        pytest.param(  # Q8_0
+            *("model.embed_tokens.weight", "token_embd.weight"), marks=pytest.mark.slow
+        ),
         ("model.norm.weight", "output_norm.weight"),  # F32
         ("model.layers.0.mlp.down_proj.weight", "blk.0.ffn_down.weight"),  # Q4_1
         ("model.layers.13.self_attn.v_proj.weight", "blk.13.attn_v.weight"),

@@ -145,7 +145,13 @@ def test_what_cannot_be_planned(call, message):
         call()
 
 
-@pytest.mark.parametrize(("models", "critical"), [(3, 2.34), (5, 2.73), (8, 3.03)])
+@pytest.mark.parametrize(
+    ("models", "critical"),
+    [
+        (5, 2.73),
+        *(pytest.param(*each, marks=pytest.mark.slow) for each in ((3, 2.34), (8, 3.03))),
+    ],
+)
 def test_a_plan_from_a_pilot_has_the_power_that_it_promises(models, critical):
     """Of the pilot's first and second; a plan for its own lead has .6 to .7 in place of .8."""
     rng, repeats, power = np.random.default_rng(models), 300, 0.8

@@ -225,6 +225,7 @@ def test_columns_mean_the_same_to_import_and_rank(store, file, columns):
     pd.testing.assert_frame_equal(stored.loc[ranked.index], ranked)
 
 
+@pytest.mark.slow
 @needs_real_votes
 def test_a_question_that_is_asked_again_is_one_prompt_on_every_face(call, tmp_path):
     db, models = tmp_path / "arena.duckdb", golden()["models"]

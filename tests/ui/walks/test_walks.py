@@ -340,6 +340,7 @@ def test_the_report_of_a_running_arena_opens_from_disk(arena, patient, tmp_path)
 # Other forms ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_judge_decides_in_a_german_arena(any_arena, visit):
     """A judge reads whole answers, so that they are short here."""
     any_arena.become('language = "de"\n' + any_arena.usual.replace("= 6000", "= 24"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from functools import cache
 from graphlib import TopologicalSorter
@@ -205,3 +206,14 @@ def test_no_function_is_longer_than_45_lines():
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     }
     assert {name: lines for name, lines in found.items() if lines > 45} == {}
+
+
+def test_no_test_beside_a_browser_starts_a_loop_in_its_thread():
+    """A browser leaves one there, so that `asyncio.run` fails by which worker has which file."""
+    folder = Path(__file__).parent / "ui"
+    found = {
+        path.name
+        for path in folder.rglob("*.py")
+        if re.search(r"\b(asyncio|anyio)\.run\b", path.read_text())
+    }
+    assert found == {"coroutines.py"}

@@ -16,6 +16,7 @@ from coupled_arena.core.errors import SettingsError
 from coupled_arena.ui.example import Example
 from coupled_arena.ui.parts.events import Page
 from tests.patience import PATIENCE
+from tests.ui.coroutines import completed
 
 
 class Openings:
@@ -88,7 +89,7 @@ def test_ten_who_ask_at_once_open_it_once_and_it_is_closed_with_the_server():
             assert answer.json() == ["http://arena/example/where", "http://arena/"]
             assert openings.noted == ["opens", "begins"]
 
-    asyncio.run(visit())
+    completed(visit())
     assert openings.noted == ["opens", "begins", "ends", "closed"]
 
 
@@ -107,7 +108,7 @@ def test_what_could_not_be_opened_is_said_and_can_be_tried_again(caplog):
             await until_opened(visitor)
             assert (await visitor.get("/example/where")).status_code == 200
 
-    asyncio.run(visit())
+    completed(visit())
     assert openings.noted == ["opens", "opens", "begins", "ends", "closed"]
     assert "The example could not be opened" in caplog.text
 
@@ -122,7 +123,7 @@ def test_it_closes_while_it_is_opened_and_where_nobody_asked(asked):
                 await visitor.get("/example/")
                 threading.Timer(0.05, openings.may.set).start()
 
-    asyncio.run(visit())
+    completed(visit())
     assert openings.noted == (["opens", "begins", "ends", "closed"] if asked else [])
 
 
@@ -132,7 +133,7 @@ def test_its_folder_ends_with_a_slash():
             answer = await visitor.get("/example?tab=risk", follow_redirects=False)
             assert answer.headers["location"] == "example/"
 
-    asyncio.run(visit())
+    completed(visit())
 
 
 def test_what_handlers_of_another_page_return_stays_out_of_a_page_that_is_laid_out():

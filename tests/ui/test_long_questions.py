@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
@@ -15,6 +14,7 @@ from coupled_arena.core.records import Mode, Prompt
 from coupled_arena.ui.parts.question_box import LONG, Reader
 from tests.patience import PATIENCE
 from tests.stored import plan
+from tests.ui.coroutines import completed
 
 
 def read_two(characters, goes_on):
@@ -33,8 +33,7 @@ def read_two(characters, goes_on):
         await asyncio.gather(*tasks)
         return read, threading.get_ident()
 
-    with ThreadPoolExecutor(1) as elsewhere:  # a test in a browser leaves a loop in this thread
-        return elsewhere.submit(asyncio.run, reading()).result()
+    return completed(reading())
 
 
 def test_the_loop_goes_on_while_a_long_question_is_read():

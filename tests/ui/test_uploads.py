@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import shutil
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 
-import anyio
 import pytest
 from starlette.requests import ClientDisconnect
 from starlette.testclient import TestClient
 
 from coupled_arena.ui.parts import uploads
 from coupled_arena.ui.parts.uploads import Uploads, read_once
+from tests.ui.coroutines import completed
 
 FILE = {"files": ("scores.csv", b"a,b\n1,2\n")}
 
@@ -115,9 +114,8 @@ def test_an_upload_that_breaks_off_leaves_nothing(here, taken):
         "headers": [(b"content-type", b"multipart/form-data; boundary=x")],
         "client": ("192.0.2.1", 1),
     }
-    # A test in a browser leaves a loop in this thread.
-    with ThreadPoolExecutor(1) as elsewhere, pytest.raises(ClientDisconnect):
-        elsewhere.submit(anyio.run, taken, scope, receive, None).result()
+    with pytest.raises(ClientDisconnect):
+        completed(taken(scope, receive, None))
     assert seen == [0, 1]  # some of it was there
     assert list(here.folder.iterdir()) == []
 

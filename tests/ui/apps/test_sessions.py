@@ -13,6 +13,7 @@ from starlette.testclient import TestClient
 
 from coupled_arena.ui.server import Heartbeats, Sessions, keep_sessions
 from tests.patience import until
+from tests.ui.coroutines import completed
 
 
 def test_no_links_are_made_to_a_page_as_it_is(visitor):
@@ -109,7 +110,7 @@ def test_a_page_is_open_while_any_of_its_heartbeats_goes_on():
                 await tasks[n]
         return seen
 
-    assert asyncio.run(two()) == [{"a-page": 2}, {"a-page": 1}, {}]
+    assert completed(two()) == [{"a-page": 2}, {"a-page": 1}, {}]
 
 
 def test_a_page_keeps_the_settings_of_what_it_has_used(served):

@@ -131,6 +131,7 @@ def test_every_command_has_its_help(run):
         assert "Usage" in out
 
 
+@pytest.mark.slow
 def test_what_needs_no_model_works(run):
     db = ("--db", "arena.duckdb")
     asked = [

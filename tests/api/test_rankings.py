@@ -118,7 +118,9 @@ def test_both_modes_are_compared(votes):
 
 
 @needs_real_votes
-@pytest.mark.parametrize("name", ["hash_n990", "balanced_n990_N5346"])
+@pytest.mark.parametrize(
+    "name", [pytest.param("hash_n990", marks=pytest.mark.slow), "balanced_n990_N5346"]
+)
 def test_real_votes_with_a_judge_meet_the_golden_values(name):
     human, judge = (
         pd.read_json(FOLDER / file, lines=True)

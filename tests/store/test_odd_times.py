@@ -85,8 +85,16 @@ def test_a_missing_time_is_that_of_the_import(store, tmp_path):
     assert all(cast >= before for _, cast in found)
 
 
-@pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
-@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+@pytest.mark.parametrize(
+    ("unit", "zone"),
+    [
+        *(("s", None), ("ms", "Europe/Berlin"), ("us", None), ("ns", "Europe/Berlin")),
+        *(
+            pytest.param(*each, marks=pytest.mark.slow)
+            for each in (("s", "Europe/Berlin"), ("ms", None), ("us", "Europe/Berlin"), ("ns", None))
+        ),
+    ],
+)
 def test_columns_of_pandas(store, tmp_path, unit, zone):
     moment = pd.Series([MOMENT.replace(microsecond=0)]).dt.tz_convert(zone or "UTC")
     column = moment if zone else moment.dt.tz_localize(None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import random
 import secrets
 import threading
@@ -13,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from tqdm import tqdm
 
@@ -136,7 +137,7 @@ class Watcher:
     """Follows a run as its battles end, and may end it before its plan is done."""
 
     def take(self, battle: str, scores: Mapping[str, float]) -> None:
-        """Take in the scores by model of a battle that is stored."""
+        """Take in the scores by model of a battle that has ended."""
 
     def enough(self) -> bool:
         """Return whether no further battle needs to begin; those under way are finished."""
@@ -158,7 +159,7 @@ def generate(
     watcher: Watcher | None = None,
     progress: bool = True,
 ) -> Generated:
-    """Decode the battles of a plan that are not stored yet, and store each as it ends.
+    """Decode the battles of a plan that are not stored yet, and store each within a second.
 
     Parameters
     ----------
@@ -193,23 +194,60 @@ def generate(
         tqdm(total=plan.size, initial=skipped, unit="battle", disable=not progress) as bar,
     ):
         engine = LockstepEngine(models, Capacity(kv_tokens=kv_tokens))
-        for battle in _decode_all(missing, engine, at_once, interrupted, watcher.enough):
-            keep(battle, mark(battle), store, watcher)
-            battles += 1
-            replies += len(battle.replies)
-            tokens += sum(len(reply.tokens) for reply in battle.replies)
-            seconds = time.perf_counter() - started
-            said = f"{tokens / seconds:.0f} tokens/s", watcher.words()
-            bar.set_postfix_str(", ".join(filter(None, said)), refresh=False)
-            bar.update()
+        with Keeper(store) as keeper:
+            for ended in _decode_all(missing, engine, at_once, interrupted, watcher.enough):
+                for battle in ended:
+                    marks = mark(battle)
+                    keeper.take(battle, marks)
+                    watcher.take(battle.id, by_model(battle, marks))
+                    battles += 1
+                    replies += len(battle.replies)
+                    tokens += sum(len(reply.tokens) for reply in battle.replies)
+                keeper.store_in_time()
+                seconds = time.perf_counter() - started
+                said = f"{tokens / seconds:.0f} tokens/s", watcher.words()
+                bar.set_postfix_str(", ".join(filter(None, said)), refresh=False)
+                bar.update(len(ended))
     seconds = time.perf_counter() - started
     return Generated(battles, replies, tokens, seconds, skipped, engine.speeds())
 
 
-def keep(battle: Battle, marks: Sequence[Score], store: Store, watcher: Watcher) -> None:
-    """Store a battle with its scores, both or neither, and tell of it."""
-    store.add_battle(battle, marks)
-    watcher.take(battle.id, {battle.models[each.place]: each.score for each in marks})
+class Keeper:
+    """Stores battles as they end, those of a second together: many cost little more than one.
+
+    What it holds is stored when its block ends, however that ends.
+    """
+
+    def __init__(self, store: Store, clock: Callable[[], float] = time.monotonic) -> None:
+        self._store, self._clock = store, clock
+        self._held: list[tuple[Battle, Sequence[Score]]] = []
+        self._stored_at = -math.inf
+
+    def take(self, battle: Battle, marks: Sequence[Score]) -> None:
+        """Hold a battle with its scores; both are stored, or neither."""
+        self._held.append((battle, marks))
+
+    def store_in_time(self) -> None:
+        """Store what it holds, unless others were stored within the last second."""
+        if self._clock() - self._stored_at >= 1:
+            self.store()
+
+    def store(self) -> None:
+        """Store what it holds."""
+        if self._held:
+            self._store.add_battles(self._held)
+            self._held, self._stored_at = [], self._clock()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.store()
+
+
+def by_model(battle: Battle, marks: Iterable[Score]) -> dict[str, float]:
+    """Return the score of each model in a battle."""
+    return {battle.models[each.place]: each.score for each in marks}
 
 
 def _decode_all(
@@ -218,8 +256,8 @@ def _decode_all(
     at_once: int,
     interrupted: threading.Event,
     enough: Callable[[], bool],
-) -> Iterator[Battle]:
-    """Yield battles as they end, refilling the batch, so that none waits for the slowest.
+) -> Iterator[list[Battle]]:
+    """Yield the battles that end at each step, refilling the batch: none waits for the slowest.
 
     Once it is enough, those under way end: battles that are stored are the first of the plan.
     """
@@ -244,7 +282,7 @@ def _decode_all(
         ended = [entry for entry in active if entry[2].done.is_set()]
         active = [entry for entry in active if not entry[2].done.is_set()]
         whole = [entry for entry in ended if not entry[2].error]
-        yield from (with_turn(battle, prompt, run, engine.models) for battle, prompt, run in whole)
+        yield [with_turn(battle, prompt, run, engine.models) for battle, prompt, run in whole]
         for _, _, run in ended:
             if run.error:
                 raise run.error

@@ -11,12 +11,12 @@ import logging
 import secrets
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from coupled_arena.analysis.gate.paired import check_different
 from coupled_arena.analysis.gate.result import GateSettings
-from coupled_arena.battles.batch import BatchPlan, Marker, keep, take_up
+from coupled_arena.battles.batch import BatchPlan, Keeper, Marker, by_model, take_up
 from coupled_arena.battles.gate_runs import GateWatcher, in_drawn_order, keep_gates
 from coupled_arena.core.errors import ArenaError, PromptError, PromptLengthError, ScoreError
 from coupled_arena.core.language import N_, _
@@ -26,6 +26,7 @@ from coupled_arena.core.records import (
     Mode,
     Prompt,
     Sampling,
+    Score,
 )
 from coupled_arena.generation.running import Running, Worker
 from coupled_arena.generation.turns import Models, next_request, with_turn
@@ -364,15 +365,20 @@ class GateRun:
         """
         ended = [each for each in self._under_way if each.running.done.is_set()]
         self._under_way = [each for each in self._under_way if each not in ended]
-        for each in ended:
-            lines = each.running.lines
-            if each.running.error:
-                continue
-            if any(line.finish in (None, Finish.CANCELLED) for line in lines):
-                self._waiting.appendleft((each.battle, each.prompt))  # cut short: made again
-                continue
-            battle = with_turn(each.battle, each.prompt, each.running, self._models)
-            keep(battle, self._marker(battle), self._store, self._watcher)
+        found: list[tuple[Battle, Sequence[Score]]] = []
+        with Keeper(self._store) as keeper:
+            for each in ended:
+                if each.running.error:
+                    continue
+                if any(line.finish in (None, Finish.CANCELLED) for line in each.running.lines):
+                    self._waiting.appendleft((each.battle, each.prompt))  # cut short: made again
+                    continue
+                battle = with_turn(each.battle, each.prompt, each.running, self._models)
+                found.append((battle, self._marker(battle)))
+                keeper.take(*found[-1])
+        for battle, marks in found:
+            self._watcher.take(battle.id, by_model(battle, marks))
+        if found:
             names = self._plan.models
             self.speeds = {name: n for name, n in self._worker.speeds.items() if name in names}
         for each in ended:

@@ -144,6 +144,34 @@ class Store:
         """
         return self.write(lambda cursor: _add(cursor, battle, marks))
 
+    def add_battles(self, marked: Sequence[tuple[Battle, Sequence[Score]]]) -> None:
+        """Write battles with their scores, all or none.
+
+        Many cost little more than one, as what follows from them is computed once. Battles that
+        are there get what they lack, as by `add_battle`.
+
+        Raises
+        ------
+        BattleError
+            Another battle (other models or another seed) has one of these ids.
+        StoreError
+            The database cannot be written.
+        """
+
+        def add(cursor: Cursor) -> None:
+            names = [battle.id for battle, _ in marked]
+            if len(set(names)) < len(names) or battles.any_of(cursor, names):
+                for battle, marks in marked:
+                    _add(cursor, battle, marks)
+                return
+            battles.insert(cursor, [battle for battle, _ in marked])
+            for battle, marks in marked:
+                scores.add(cursor, battle.id, marks)
+            derived_rows.derive(cursor, "list_contains($battles, battle)", {"battles": names})
+            derived_rows.refresh(cursor, "list_contains($battles, battle)", {"battles": names})
+
+        self.write(add)
+
     def cast(
         self,
         vote: Vote,

@@ -353,20 +353,21 @@ def test_an_engine_that_starts_again_ends_the_run(make, models):
 
 
 def test_a_disk_that_is_full_ends_the_run(make, models, worker, store, monkeypatch):
-    add = Store.add_battle
+    add = Store.add_battles
 
-    def full(self, battle, marks=()):
-        if len(self.battles_of(battle.experiment)) >= 3:
+    def full(self, marked):
+        stored = self.battles_of(marked[0][0].experiment)
+        if len(stored) + len(marked) > 3:
             raise StoreFileError("arena.duckdb cannot be written: no space.")
-        return add(self, battle, marks)
+        add(self, marked)
 
-    monkeypatch.setattr(Store, "add_battle", full)
+    monkeypatch.setattr(Store, "add_battles", full)
     service = make(models, worker)
     gate = service.start(asked())
     until(lambda: service.running is None)
     assert isinstance(service.trouble(gate.id), StoreFileError)
     monkeypatch.undo()
-    assert len(store.battles_of(gate.experiment)) == 3
+    assert 0 < len(store.battles_of(gate.experiment)) <= 3
     assert service.start(asked()) == gate
     until(lambda: service.running is None)
     assert service.trouble(gate.id) is None

@@ -133,6 +133,12 @@ def load(cursor: Cursor, battle_id: str) -> Battle:
     )
 
 
+def any_of(cursor: Cursor, battles: Sequence[str]) -> bool:
+    """Return whether one of these battles is stored."""
+    query = "select battle from battles where list_contains(?, battle) limit 1"
+    return bool(column_of(cursor, query, [list(battles)]))
+
+
 def of_experiment(cursor: Cursor, experiment: str) -> set[str]:
     """Return the ids of the battles a batch run has already written."""
     return set(column_of(cursor, "select battle from battles where experiment = ?", [experiment]))

@@ -19,7 +19,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "coupled_arena"
 # From the faces down: a room may import what lies on floors below its own, and itself.
 FLOORS = (
     {"__main__"},
-    {"cli", "__init__"},
+    {"cli", "__init__", "harness"},
     {"ui"},
     {"api"},  # what the page offers is declared there
     {"papers"},

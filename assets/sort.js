@@ -53,6 +53,9 @@
     });
   };
 
+  // The cell that names a row: its heading, which need not be the first.
+  const nameAt = (row) => Math.max([...row.cells].findIndex((cell) => cell.tagName === "TH"), 0);
+
   const isSame = (rows, others) => rows.length === others.length
     && others.every((row, at) => row === rows[at]);
 
@@ -66,7 +69,7 @@
     state.shown = inOrder(state.rows, at, state.direction);
     if (!isSame(table.tBodies[0].rows, state.shown)) table.tBodies[0].append(...state.shown);
     const words = state.search?.value.trim().toLowerCase() ?? "";
-    const named = (row) => row.cells[0].textContent.toLowerCase().includes(words);
+    const named = (row) => row.cells[nameAt(row)].textContent.toLowerCase().includes(words);
     for (const row of state.rows) row.hidden = !named(row);
     const found = state.rows.filter((row) => !row.hidden).length;
     if (state.count) state.count.textContent = words ? say("{n} of {m}", { n: found, m: state.rows.length }) : "";
@@ -103,7 +106,7 @@
     field.oninput = () => show(state.table, state);
     const count = document.createElement("span");
     count.setAttribute("role", "status");
-    const name = table.tHead.rows[0].cells[0].textContent.trim().toLowerCase();
+    const name = table.tHead.rows[0].cells[nameAt(state.rows[0])].textContent.trim().toLowerCase();
     const words = say("Find by {name}", { name });
     label.append(`${words} `, field, count);
     label.hidden = table.closest("details")?.open === false;
@@ -127,7 +130,7 @@
     const made = known ? [] : heads.map(
       (head, at) => head.textContent.trim() && button(table, state, head, at),
     );
-    if (rows.length <= LONG || rows[0].cells[0].tagName !== "TH") forget(state);
+    if (rows.length <= LONG || !rows[0].querySelector("th")) forget(state);
     else if (!state.label?.isConnected) search(table, state);
     show(table, state);
     if (focused?.key === key && document.activeElement === document.body) {

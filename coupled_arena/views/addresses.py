@@ -125,6 +125,24 @@ class GateAddress:
         return f"?{urlencode([pair for pair in pairs if pair[1]])}"
 
 
+def board_address(settings: Mapping[str, str]) -> str:
+    """Return the address of a board with these settings, by the names of its options."""
+    return f"?{urlencode([('tab', 'leaderboard'), *settings.items()])}"
+
+
+def read_board_address(query: str) -> dict[str, str]:
+    """Return the settings that a query string asks of a board.
+
+    Raises
+    ------
+    ArenaError
+        It asks for too much.
+    """
+    given = _given(query)
+    given.pop("tab", None)
+    return given
+
+
 def gate_address(gate: StoredGate) -> str:
     """Return the address of a run."""
     return GateAddress(*gate.asks, gate.id).query

@@ -71,17 +71,28 @@ class Cell:
     value: float | None
 
 
-def table(names: Sequence[str], rows: Iterable[Sequence[object]], kind: str = "") -> Markup:
-    """Return a table, the first cell of each row its name; nothing without rows.
+def table(
+    names: Sequence[str], rows: Iterable[Sequence[object]], kind: str = "", named: int = 0
+) -> Markup:
+    """Return a table; nothing without rows.
 
     A cell is sorted as a number where it is one or a `Cell`, else by its text.
+
+    Parameters
+    ----------
+    named : int
+        Which cell is the name of its row.
     """
     body = joined(
-        Markup("<tr>{}{}</tr>").format(
-            _cell(first, "th", Markup(' scope="row"')),
-            Markup("").join(_cell(each, "td", Markup()) for each in rest),
+        Markup("<tr>{}</tr>").format(
+            Markup("").join(
+                _cell(each, "th", Markup(' scope="row"'))
+                if place == named
+                else _cell(each, "td", Markup())
+                for place, each in enumerate(row)
+            )
         )
-        for first, *rest in rows
+        for row in rows
     )
     if not body:
         return body

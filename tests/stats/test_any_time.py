@@ -7,11 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from scipy.stats import beta
+from scipy.stats import beta, binom
 
 from coupled_arena.core.choices import Cutoff, Design, Voters
 from coupled_arena.stats.counts import JudgedCounts, PairCounts
 from coupled_arena.stats.ranking import any_time
+from coupled_arena.stats.ranking.any_time import WinRates
 from coupled_arena.stats.ranking.distances import Distances
 from coupled_arena.stats.ranking.estimates import estimate, estimate_from_votes
 from coupled_arena.stats.ranking.rank_sets import rank_sets
@@ -209,3 +210,41 @@ def test_a_difference_that_the_first_look_tells_needs_no_more_votes():
     """Looks then all have as many votes, up to rounding."""
     votes = any_time.stopping_votes(1e6, 3, 0.001, 0.8)
     assert votes == pytest.approx(any_time.FEWEST_PER_OPPONENT * 3)
+
+
+def _paths_that_miss(runs, looks, rng):
+    """Return how often an interval of the first of three models ever misses its win rate."""
+    against = np.array([[0.0, 0.6, 0.45], [0.4, 0.0, 0.5], [0.55, 0.5, 0.0]])
+    truth, missed = against[0].sum() / 2, 0
+    pairs = [(0, 1), (0, 2), (1, 2)]
+    for _ in range(runs):
+        counts = np.zeros((3, 3, 4), np.int64)
+        out = False
+        for _ in range(looks):
+            for a, b in pairs:
+                won = int(rng.binomial(12, against[a, b]))
+                counts[a, b, :2] += won, 12 - won
+            found = WinRates.of(estimate_from_votes(PairCounts(("a", "b", "c"), counts)))
+            low, high = found.intervals(0.2)
+            out |= not low[0] <= truth <= high[0]
+        missed += out
+    return missed
+
+
+def test_an_interval_over_time_seldom_misses_at_any_look():
+    # Each path misses with a probability of at most .2: so many misses come once in 10,000 runs.
+    assert _paths_that_miss(40, 10, np.random.default_rng(5)) <= binom.ppf(0.9999, 40, 0.2)
+
+
+@pytest.mark.slow
+def test_an_interval_over_time_seldom_misses_at_any_of_many_looks():
+    assert _paths_that_miss(300, 30, np.random.default_rng(6)) <= binom.ppf(0.9999, 300, 0.2)
+
+
+def test_before_its_first_votes_an_interval_over_time_is_everything():
+    counts = np.zeros((3, 3, 4), np.int64)
+    counts[0, 1, :2], counts[0, 2, :2], counts[1, 2, :2] = (2, 2), (2, 2), (90, 60)
+    found = WinRates.of(estimate_from_votes(PairCounts(("a", "b", "c"), counts)))
+    low, high = found.intervals(0.05)
+    assert (low[0], high[0]) == (0.0, 1.0)
+    assert 0 < low[1] < high[1] < 1

@@ -26,7 +26,7 @@ from coupled_arena.views.figures.leaderboard import (
     size_figure,
     win_rate_figure,
 )
-from coupled_arena.views.tables.leaderboard import board_table
+from coupled_arena.views.tables.board_page import board_table
 from coupled_arena.views.words.leaderboard import _ties, judge_words, mode_words
 from coupled_arena.views.words.verdict import board_verdict
 from tests.batches import at_once, judge

@@ -22,7 +22,7 @@ ANSWERS = "[...document.querySelectorAll('#round .answer .text')]"
 STOP = "#round .ballot >> text=Stop"
 # The votes of the leaderboard's rows, each counted for every model it is on.
 BOARD_VOTES = """[...document.querySelectorAll('#board tbody tr')].reduce((sum, row) =>
-    sum + Number(row.cells[row.cells.length - 5].textContent.replaceAll(',', '')), 0)"""
+    sum + Number(row.cells[row.cells.length - 6].textContent.replaceAll(',', '')), 0)"""
 
 
 def open_exactly(url, visit):

@@ -97,7 +97,14 @@ from tests.views import made_up_laws, spoken_boards
 COLOURS = ("mauve", "ochre", "plum", "coral", "olive", "ivory", "khaki")
 METRICS = ("teal", "taupe")
 _METHODS = (
-    *(methods.BOARD, methods.AUDIT, methods.COUPLING, methods.RISK, methods.EXPERIMENTS),
+    *(
+        methods.BOARD,
+        methods.LINES,
+        methods.AUDIT,
+        methods.COUPLING,
+        methods.RISK,
+        methods.EXPERIMENTS,
+    ),
     methods.GATE,
 )
 _ONE, _TWO, _THREE = COLOURS[:3]

@@ -183,8 +183,8 @@ def read_estimates(
         scored = judged_counts(_scored_counts(cursor, selection, counts))
         shared = method.covariance is Covariance.CORRECTED and clusters.clusters_overlap(cursor)
         used = in_force(method, votes)
-        prompts = _prompts(cursor, selection, used, votes.models) if shared else {}
-        made = _estimates(votes, scored, (used, method), prompts, judge_alone=judge_alone)
+        prompts = pair_prompts(cursor, selection, used, votes.models) if shared else {}
+        made = estimates_of(votes, scored, (used, method), prompts, judge_alone=judge_alone)
         shift = _shift(made, scored.with_silent(votes.counts), prompts)
         voted = not modes_by_judge and bool(votes.comparisons.any())
         people = number_voters(cursor) if method.of_people else 0
@@ -209,6 +209,28 @@ def read_estimates(
         sides=found.sides,
         shift=test,
     )
+
+
+def read_estimate(
+    store: Store, selection: Selection, method: Method, source: BoardSource
+) -> Estimate | None:
+    """Return what `read_estimates` says of one source, and nothing else; None without its data."""
+    plain, by_judge = selection.plain, source is BoardSource.JUDGE
+    with store.cursor() as cursor:
+        cursor.execute("begin")
+        counts = (stored := comparisons.count(cursor, plain)).of(stored.compared)
+        votes = PairCounts(counts.models, counts.votes.sum((0, 1)))
+        scored = judged_counts(_scored_counts(cursor, selection, counts))
+        shared = method.covariance is Covariance.CORRECTED and clusters.clusters_overlap(cursor)
+        used = in_force(method, votes)
+        prompts = pair_prompts(cursor, selection, used, votes.models) if shared else {}
+        made = estimates_of(votes, scored, (used, method), prompts, judge_alone=by_judge)
+        one = {source: made[source]} if source in made else {}
+        people = number_voters(cursor) if method.of_people else 0
+        read = Comparisons(cursor, selection, counts.models, people)
+        found = in_clusters(read, one, votes, shift=None, prompts=shared)
+        cursor.execute("commit")
+    return found.by_source.get(source)
 
 
 def _modes(
@@ -265,7 +287,7 @@ class LiveEstimates:
         )
 
 
-def _prompts(
+def pair_prompts(
     cursor: Cursor, selection: Selection, method: Method, models: tuple[str, ...]
 ) -> dict[BoardSource, PairPrompts]:
     """Return on how many prompts the comparisons of each board are."""
@@ -279,7 +301,7 @@ def _prompts(
     }
 
 
-def _estimates(
+def estimates_of(
     votes: PairCounts,
     judged: JudgedCounts,
     methods: tuple[Method, ...],
@@ -307,7 +329,7 @@ def _estimates(
         each.weighting is Weighting.COUNT for each in estimates.values()
     )
     if fell and others and others[0] != method:
-        return _estimates(votes, judged, tuple(others), prompts, judge_alone=judge_alone)
+        return estimates_of(votes, judged, tuple(others), prompts, judge_alone=judge_alone)
     return estimates
 
 

@@ -14,12 +14,15 @@ References
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
-from scipy.special import betaln, ndtri
+from scipy.special import betaln, ndtr, ndtri, stdtrit
 
-from coupled_arena.core.choices import Weighting
+from coupled_arena.core.choices import TieScore, Weighting
 from coupled_arena.stats.counts import FloatArray
+from coupled_arena.stats.intervals import check_alpha, wilson
 from coupled_arena.stats.ranking.estimates import Estimate
 
 NARROWEST_AT = 1000
@@ -96,6 +99,62 @@ def information(estimate: Estimate) -> float:
     return max(min(float(estimate.size.sum()) / 2, float(estimate.human)), 1.0)
 
 
+@dataclass(frozen=True, eq=False)
+class WinRates:
+    """What intervals of win rates need of an estimate: little, so that many may be kept.
+
+    Attributes
+    ----------
+    rate, variance, size, certain_size : ndarray of float64, shape (k,)
+        As in `Estimate`.
+    degrees : ndarray of float64, shape (k,), or None
+        Of the variances; None where they are taken for known.
+    """
+
+    models: tuple[str, ...]
+    rate: FloatArray
+    variance: FloatArray
+    size: FloatArray
+    certain_size: FloatArray
+    degrees: FloatArray | None
+
+    @classmethod
+    def of(cls, estimate: Estimate) -> WinRates:
+        """Return those of an estimate."""
+        known = estimate.clusters is None and estimate.ties is TieScore.LOSS
+        return cls(
+            estimate.models,
+            estimate.theta,
+            np.diag(estimate.covariance) + estimate.floor,
+            estimate.size,
+            estimate.certain_size,
+            None if known else np.diag(estimate.degrees),
+        )
+
+    def intervals(self, alpha: float) -> tuple[FloatArray, FloatArray]:
+        """Return the bounds of an interval for each win rate by itself, right at all looks.
+
+        Those of a model, made after any numbers of votes, all hold with probability 1 - alpha. A
+        model with too few votes has the interval from 0 to 1.
+
+        Raises
+        ------
+        ValueError
+            `alpha` is not between 0 and 1.
+        """
+        check_alpha(alpha)
+        begun = self.size >= FEWEST_PER_OPPONENT * max(len(self.models) - 1, 1)
+        # A win rate is one number, as the difference of two models is: the boundary is theirs.
+        level, scale = _mixture(2, alpha)
+        n = np.maximum(self.size, 1.0)
+        critical = np.sqrt((1 + scale / n) * (np.log1p(n / scale) + level))
+        if self.degrees is not None:
+            few, known = self.degrees < 1, np.maximum(self.degrees, 1)
+            critical = np.where(few, np.inf, -stdtrit(known, ndtr(-critical)))
+        low, high = wilson(self.rate, self.variance, self.certain_size, critical)
+        return np.where(begun, low, 0.0), np.where(begun, high, 1.0)
+
+
 def distance(estimate: Estimate, apart: FloatArray, alpha: float) -> FloatArray:
     """Return what is compared with the boundary: 0 as long as a model has too few votes.
 
@@ -136,6 +195,7 @@ def _as_distance(log_capital: float, votes: float, alpha: float) -> float:
     return math.sqrt(max(square, 0.0))
 
 
+@cache
 def _mixture(models: int, alpha: float) -> tuple[float, float]:
     """Return κ and m."""
     level = 2 * math.log(models * (models - 1) / (2 * alpha))

@@ -47,6 +47,8 @@ class Selection:
     judge_score, flips
         How one judge counts: by verdicts or probabilities, and with different verdicts in both
         orders.
+    until : int or None
+        Only the first so many battles, by their numbers.
     """
 
     judge: str | None = None
@@ -58,6 +60,7 @@ class Selection:
     more_judges: tuple[str, ...] = ()
     judge_score: JudgeScore = JudgeScore.VERDICT
     flips: Flips = Flips.TIE
+    until: int | None = None
 
     @property
     def plain(self) -> Selection:
@@ -205,6 +208,9 @@ def condition_of(
         if (wanted := getattr(selection, name)) is not None:
             conditions.append(f"{name} = ${name}")
             values[name] = str(wanted)
+    if selection.until is not None:
+        conditions.append("battle_no <= $until")
+        values["until"] = selection.until
     if selection.models is not None:
         numbers = ", ".join(map(str, known.values()))
         conditions += [f"model_a in ({numbers})", f"model_b in ({numbers})"]
@@ -290,6 +296,18 @@ def relation(cursor: Cursor, judge: str | None) -> duckdb.DuckDBPyRelation:
     query = _COMPARED.format(winner=_word("whole.human"), verdict=_word("whole.verdict"))
     found = cursor.sql(query, params={"judge": number})
     return found if judge else found.project("* exclude (verdict)")
+
+
+def counted_by_battle(cursor: Cursor, selection: Selection, step: int) -> dict[int, int]:
+    """Return how many of the selected comparisons each `step` of battles has, numbered from 1."""
+    where, values = condition_of(cursor, selection, model_numbers(cursor, selection))
+    query = f"""
+        select (battle_no + $step - 1) // $step, count(*)
+        from comparisons
+        where {where} and model_a <> model_b
+        group by all
+    """
+    return dict(cursor.execute(query, {**values, "step": step}).fetchall())
 
 
 def any_there(cursor: Cursor) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -30,6 +31,7 @@ class Fields:
         self._prefix = prefix
         self._offered = {each.name: each for each in options(function) if each.field}
         self._built: dict[str, Any] = {}
+        self._first: dict[str, Any] = {}
 
     def build(self, name: str, kind: Any = None, **changes: Any) -> Any:
         """Lay out the field of an option inside the current Blocks, and return it.
@@ -44,6 +46,7 @@ class Fields:
         kind, asked = _component(self._offered[name], kind)
         asked |= {"elem_id": f"{self._prefix}-{name.replace('_', '-')}"}
         self._built[name] = kind(**asked | changes)
+        self._first[name] = self._built[name].value
         return self._built[name]
 
     def build_others(self, *later: str) -> None:
@@ -85,6 +88,29 @@ class Fields:
             name: _read(self._offered[name], values[built]) for name, built in self._built.items()
         }
 
+    def told(self, values: Mapping[Any, Any]) -> dict[str, str]:
+        """Return what differs from what the fields have at first, as texts for an address."""
+        return {
+            name: str(values[built])
+            for name, built in self._built.items()
+            if not _same(values[built], self._first[name])
+        }
+
+    def filled(self, asked: Mapping[str, str], known: Mapping[str, list[str]]) -> dict[Any, Any]:
+        """Return the values of all fields by an address: what it leaves open is as at first.
+
+        Parameters
+        ----------
+        asked : mapping of str to str
+            By the names of options. What no field offers is left out.
+        known : mapping of str to list of str
+            The values of fields that the data offer.
+        """
+        return {
+            built: _asked(built, asked.get(name), known.get(name), self._first[name])
+            for name, built in self._built.items()
+        }
+
     def offering(self, name: str, known: list[str], chosen: Any = None, **changes: Any) -> Any:
         """Return the change of a field to values that the data have now.
 
@@ -98,6 +124,26 @@ class Fields:
         there = [value for _, value in choices]
         first = there[0] if there else None
         return gr.Dropdown(choices, value=chosen if chosen in there else first, **changes)
+
+
+def _same(value: Any, first: Any) -> bool:
+    return value == first or (value in (None, "", []) and first in (None, "", []))
+
+
+def _asked(built: Any, text: str | None, known: list[str] | None, first: Any) -> Any:
+    """Return a field's value by the text of an address; what it has at first for anything else."""
+    if text is None:
+        return first
+    if isinstance(built, gr.Slider | gr.Number):
+        try:
+            number = float(text)
+        except ValueError:
+            return first
+        bounds = built.minimum, built.maximum
+        low, high = (number if end is None else end for end in bounds)
+        return min(max(number, low), high) if math.isfinite(number) else first
+    offered = known if known is not None else [value for _, value in built.choices]
+    return text if text in offered else first
 
 
 def _component(option: Option, kind: Any = None) -> tuple[Any, dict[str, Any]]:

@@ -82,7 +82,10 @@ def panel(name: str, *scripts: str, value: dict[str, Any] | None = None) -> gr.H
         What it shows at first.
     """
     files = (resource(f"assets/{script}.js") for script in scripts)
-    script = [f"const TEXTS = {json.dumps(texts_path()[1:])};"]
+    script = [
+        f"const TEXTS = {json.dumps(texts_path()[1:])};",
+        f"const PANEL = {json.dumps(name)};",
+    ]
     script += [file.read_text(encoding="utf-8") for file in files]
     return gr.HTML(
         value=value,

@@ -124,7 +124,7 @@ class GateTab:
         with gr.Column(visible=False) as self._past:
             gr.Markdown(_("## Runs"))
             self._runs = gr.HTML(elem_id="gate-runs", apply_default_css=False)
-        self._address = panel("gate", "gate")
+        self._address = panel("gate", "settings")
         self._wire()
 
     def _build_controls(self) -> None:

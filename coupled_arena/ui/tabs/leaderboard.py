@@ -11,6 +11,7 @@ from gradio.components.plot import PlotData
 
 from coupled_arena.analysis.leaderboard.board_estimates import BoardEstimates, LiveEstimates
 from coupled_arena.analysis.leaderboard.result import Leaderboard
+from coupled_arena.analysis.leaderboard.trend import LiveTrends
 from coupled_arena.analysis.style.result import LiveStyle, StyleBoard
 from coupled_arena.api.checks import SELECTING, selection_of
 from coupled_arena.api.rankings import BoardSettings, leaderboard
@@ -22,11 +23,16 @@ from coupled_arena.store.queries import comparisons
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.store.tables.exclusions import BY_DEFAULT, Counting, excluded
 from coupled_arena.ui.parts.choices import IS_DARK, Fields
-from coupled_arena.ui.parts.events import FREE, QUIET, user_errors
+from coupled_arena.ui.parts.events import FREE, QUIET, sent, user_errors
 from coupled_arena.ui.parts.figure_panel import NARROW, drawn, figure_panel
 from coupled_arena.ui.parts.headline import headline, headline_place, how, nothing_yet
+from coupled_arena.ui.parts.panel import panel
 from coupled_arena.ui.parts.visitor import visitor
-from coupled_arena.views.addresses import BoardAddresses
+from coupled_arena.views.addresses import (
+    BoardAddresses,
+    board_address,
+    read_board_address,
+)
 from coupled_arena.views.figures import registry
 from coupled_arena.views.figures.leaderboard import (
     mode_figure,
@@ -37,13 +43,14 @@ from coupled_arena.views.figures.leaderboard import (
     style_figure,
     win_rate_figure,
 )
-from coupled_arena.views.markup import joined, listed
-from coupled_arena.views.tables.leaderboard import board_table, pair_table
+from coupled_arena.views.markup import joined, listed, paragraph
+from coupled_arena.views.tables.board_page import board_table
+from coupled_arena.views.tables.leaderboard import pair_table
 from coupled_arena.views.tables.style import style_effects, style_models
 from coupled_arena.views.words import methods
 from coupled_arena.views.words.leaderboard import judge_words, mode_words
 from coupled_arena.views.words.style import style_warnings, style_words
-from coupled_arena.views.words.verdict import board_verdict
+from coupled_arena.views.words.verdict import board_headline
 
 _TITLE = N_("Leaderboard")
 _REFRESH = 0.6  # seconds between looks at the store's version while the tab is shown
@@ -57,10 +64,10 @@ class LeaderboardTab:
     ) -> None:
         self._store = store
         self._offer_example = offer
-        self._boards = {BY_DEFAULT: (live, styles)}
+        self._boards = {BY_DEFAULT: (live, styles, LiveTrends(store))}
         for too, named in ((True, False), (False, True), (True, True)):
             other = store.counting(excluded=too, named=named)
-            self._boards[other.counted] = LiveEstimates(other), LiveStyle(other)
+            self._boards[other.counted] = LiveEstimates(other), LiveStyle(other), LiveTrends(other)
         self._style = StylePanel()
         self._controls = BoardControls(store)
 
@@ -69,20 +76,23 @@ class LeaderboardTab:
         # (choice, version, what was counted, what was drawn) on show in this session
         self._seen = gr.State(None)
         self._timer = gr.Timer(_REFRESH, active=False)
-        self._headline = headline_place("board-said")
-        with gr.Column(elem_classes=["opening"]) as self._first_figure:
-            self._ranks = figure_panel("board", registry.RANK_SETS, first=True)
         with gr.Column() as self._chosen:
             self._controls.build()
+        self._headline = headline_place("board-said")
         self._table = gr.HTML(elem_id="board", apply_default_css=False)
+        with gr.Column() as self._method, how(methods.BOARD):
+            gr.HTML(paragraph(_(methods.LINES), "method"), apply_default_css=False)
+            self._controls.build_method()
         self._style.build()
         with gr.Column(visible=False) as self._pictures:
             with gr.Row():
                 with gr.Column(min_width=NARROW):
+                    self._ranks = figure_panel("board", registry.RANK_SETS)
+                with gr.Column(min_width=NARROW):
                     self._rates = figure_panel("board", registry.WIN_RATES)
-                with gr.Column(min_width=NARROW, visible=False) as self._judge:
-                    self._sizes = figure_panel("board", registry.RANK_SET_SIZES)
-                    self._saved = gr.HTML(elem_id="board-saved", apply_default_css=False)
+            with gr.Column(visible=False) as self._judge:
+                self._sizes = figure_panel("board", registry.RANK_SET_SIZES)
+                self._saved = gr.HTML(elem_id="board-saved", apply_default_css=False)
             self._pairs = figure_panel("board", registry.PAIRS)
             self._pair_table = gr.HTML(elem_id="board-pair-table", apply_default_css=False)
         with gr.Column(visible=False) as self._modes:
@@ -90,8 +100,10 @@ class LeaderboardTab:
             self._changes = gr.HTML(elem_id="board-changes", apply_default_css=False)
             self._mode_models = figure_panel("board", registry.MODES)
             self._mode_pairs = figure_panel("board", registry.MODE_PAIRS)
+        self._address = panel("leaderboard", "settings")
         wiring: dict[str, Any] = {"inputs": self._inputs, "outputs": self._outputs}
         self._timer.tick(self._refresh, **wiring, **FREE)
+        self._address.look(self._open, **wiring, trigger_mode="multiple", **FREE)
         gr.on(self._controls.changes, self._redraw, **wiring, trigger_mode="always_last", **FREE)
 
     @property
@@ -100,13 +112,14 @@ class LeaderboardTab:
 
     @property
     def _outputs(self) -> list[Any]:
-        return [
-            *(self._seen, self._headline, self._first_figure, self._chosen, self._table),
-            self._pictures,
+        outputs = [
+            *(self._seen, self._headline, self._chosen, self._method, self._table, self._pictures),
             *(self._ranks, self._rates, self._pairs),
             *(self._pair_table, self._judge, self._sizes, self._saved, *self._style.outputs),
             *(self._modes, self._changes, self._mode_models, self._mode_pairs),
+            *(self._address, *self._controls.settings, *self._controls.offered),
         ]
+        return list(dict.fromkeys(outputs))
 
     def live_only_while_shown(self, page: gr.Blocks, tabs: gr.Tabs) -> None:
         """Let the timer run only while this tab is the one on show."""
@@ -124,6 +137,24 @@ class LeaderboardTab:
     def _redraw(self, values: dict[Any, Any], request: gr.Request) -> Iterator[dict[Any, Any]]:
         yield from self._refresh(values, request)
 
+    def _open(
+        self, values: dict[Any, Any], request: gr.Request, event: gr.EventData
+    ) -> Iterator[dict[Any, Any]]:
+        """Show the settings that an address asks for; without any, what the visitor chose."""
+        query, number = sent(event, "query"), sent(event, "number")
+        with user_errors():
+            asked = read_board_address(query if isinstance(query, str) else "")
+            chosen = self._controls.filled(asked) if asked else {}
+            values = {**values, **chosen}
+            told = board_address(self._controls.told(values))
+            offered = self._controls.offer(values) if asked else {}
+            yield {
+                **offered,
+                **{field: chosen[field] for field in chosen if field not in offered},
+                self._address: {"address": told, "number": number},
+            }
+        yield from self._refresh(values, request)
+
     def _refresh(self, values: dict[Any, Any], request: gr.Request) -> Iterator[dict[Any, Any]]:
         """Yield the table as soon as it is known, then the figures."""
         with user_errors():
@@ -132,7 +163,7 @@ class LeaderboardTab:
             if seen and seen[:2] == (choice, self._store.version()):
                 yield {self._seen: gr.skip()}
                 return
-            live, styles = self._boards[choice.counting]
+            live, styles, trends = self._boards[choice.counting]
             settings = choice.settings
             estimates = live.get(
                 choice.selection,
@@ -145,13 +176,17 @@ class LeaderboardTab:
                 return
             board = settings.concluded(estimates)
             to = BoardAddresses(board, mine=choice.selection.voter is not None)
-            verdict, there = board_verdict(board), board.estimate is not None or self._has_votes()
+            said, there = board_headline(board), board.estimate is not None or self._has_votes()
+            trend = trends.get(estimates, board.source, board.alpha, wait=False)
+            told: dict[Any, Any] = {}
+            if seen and seen[0] != choice:
+                told[self._address] = {"address": board_address(self._controls.told(values))}
             yield {
-                self._headline: headline(verdict)
-                if there
-                else nothing_yet(verdict, self._offer_example),
+                self._headline: headline(said) if there else nothing_yet(said, self._offer_example),
                 self._chosen: gr.Column(visible=there),
-                self._table: board_table(board, to.standing) if there else "",
+                self._method: gr.Column(visible=there),
+                self._table: board_table(board, to.standing, trend, lines=True) if there else "",
+                **told,
             }
             drawing = self._drawn(settings.styled(board, styles.get), choice, to)
             if not (seen and seen[2] == counted and seen[0].counts_like(choice)):
@@ -162,6 +197,8 @@ class LeaderboardTab:
                 if figures[plot.elem_id] == before.get(plot.elem_id):
                     drawing[plot] = gr.skip()
             yield {self._seen: (choice, estimates.version, counted, before | figures), **drawing}
+            if trend is None and (late := trends.get(estimates, board.source, board.alpha)):
+                yield {self._table: board_table(board, to.standing, late, lines=True)}
 
     def _has_votes(self) -> bool:
         """Tell whether another choice could have something to show."""
@@ -171,9 +208,7 @@ class LeaderboardTab:
     def _drawn(self, board: Leaderboard, choice: BoardChoice, to: BoardAddresses) -> dict[Any, Any]:
         """Return what depends on the error level."""
         there = board.estimate is not None
-        changed: dict[Any, Any] = {
-            part: gr.Column(visible=there) for part in (self._first_figure, self._pictures)
-        }
+        changed: dict[Any, Any] = {self._pictures: gr.Column(visible=there)}
         if board.estimate is not None:
             rows = [at for row in board.standings if (at := to.model(row.model))]
             changed[self._ranks] = drawn(rank_figure(board, dark=choice.dark), rows)
@@ -290,31 +325,27 @@ class BoardControls:
         self._fields = Fields(leaderboard, "board")
         build = self._fields.build
         self.dark = gr.Checkbox(visible=False)
-        with gr.Row():
-            build("mode", gr.Radio, scale=2)
-            with gr.Row(visible=False, scale=3) as self.judged:
-                build("source", gr.Radio, scale=3)
-                build("judge", scale=2, min_width=160)
-                self.more_judges = gr.Dropdown(
-                    [],
-                    multiselect=True,
-                    max_choices=MOST_JUDGES - 1,
-                    label=_("More judges"),
-                    info=_(
-                        "Added to people's votes, each with its own weight, where all of "
-                        "them have judged."
-                    ),
-                    visible=False,
-                    scale=2,
-                    min_width=200,
-                    elem_id="board-more-judges",
-                )
-        build("control", gr.Radio)
-        with how(methods.BOARD):
-            self._build_method()
+        with gr.Row(elem_classes=["at-top"]):
+            build("mode", gr.Radio, min_width=160)
+            with gr.Row(visible=False, scale=2, elem_classes=["at-top"]) as self.judged:
+                build("source", gr.Radio, scale=2, min_width=160)
+                build("judge", scale=1, min_width=120)
 
-    def _build_method(self) -> None:
+    def build_method(self) -> None:
+        """Lay out the other controls inside the current Blocks."""
         build = self._fields.build
+        self.more_judges = gr.Dropdown(
+            [],
+            multiselect=True,
+            max_choices=MOST_JUDGES - 1,
+            label=_("More judges"),
+            info=_(
+                "Added to people's votes, each with its own weight, where all of them have judged."
+            ),
+            visible=False,
+            elem_id="board-more-judges",
+        )
+        build("control", gr.Radio)
         build("alpha")
         with gr.Row():
             for name in ("weighting", "covariance", "cutoff"):
@@ -374,6 +405,43 @@ class BoardControls:
         )
 
     @property
+    def settings(self) -> list[Any]:
+        """The components that an address fills."""
+        return [*self._fields.all, *self._other_fields]
+
+    @property
+    def _flags(self) -> dict[str, Any]:
+        return {"all_votes": self.all_votes, "named": self.named, "mine": self.mine}
+
+    def told(self, values: dict[Any, Any]) -> dict[str, str]:
+        """Return what the visitor chose as an address has it: what differs from the first board."""
+        told = self._fields.told(values)
+        told.pop("judge", None)
+        if (values[self._fields["source"]] or BoardSource.HUMAN) != BoardSource.HUMAN:
+            judges = values[self._fields["judge"]], *(values[self.more_judges] or ())
+            told["judge"] = ",".join(filter(None, judges))
+        return told | {name: "1" for name, field in self._flags.items() if values[field]}
+
+    def filled(self, asked: dict[str, str]) -> dict[Any, Any]:
+        """Return the values of all settings by an address; what it leaves open is as at first."""
+        known = self._known()
+        judge, *more = (asked.get("judge") or "").split(",")
+        offered = {name: list(there) for name, there in known.items()}
+        first = {"judge": judge if judge in known["judge"] else next(iter(known["judge"]), "")}
+        values = self._fields.filled({**asked, **first}, offered)
+        chosen = [each for each in more if each in known["judge"]][: MOST_JUDGES - 1]
+        values[self.more_judges] = chosen
+        return values | {field: asked.get(name) == "1" for name, field in self._flags.items()}
+
+    def _known(self) -> dict[str, list[str]]:
+        with self._store.cursor() as cursor:
+            return {
+                "judge": comparisons.judges(cursor),
+                "category": comparisons.categories(cursor),
+                "language": comparisons.languages(cursor),
+            }
+
+    @property
     def offered(self) -> list[Any]:
         """The components whose choices come from the store."""
         left_out = self.all_votes, self.named
@@ -382,20 +450,19 @@ class BoardControls:
 
     def offer(self, values: dict[Any, Any]) -> dict[Any, Any]:
         """Return these components with what the store has now; what was chosen stays so."""
+        known, fields = self._known(), self._fields
         with self._store.cursor() as cursor:
-            judges = comparisons.judges(cursor)
-            categories = comparisons.categories(cursor)
-            languages = comparisons.languages(cursor)
             left_out = excluded(cursor)
-        fields = self._fields
-        known = {"judge": judges, "category": categories, "language": languages}
+        judges = known["judge"]
         return {
             self.judged: gr.Row(visible=bool(judges)),
-            self.more_judges: gr.Dropdown(choices=judges, visible=len(judges) > 1),
+            self.more_judges: gr.Dropdown(
+                choices=judges, value=values[self.more_judges] or [], visible=len(judges) > 1
+            ),
             **{
                 fields[name]: fields.offering(name, there, values[fields[name]])
                 for name, there in known.items()
             },
-            self.all_votes: gr.Checkbox(visible=left_out.votes > 0),
-            self.named: gr.Checkbox(visible=left_out.named > 0),
+            self.all_votes: gr.Checkbox(value=values[self.all_votes], visible=left_out.votes > 0),
+            self.named: gr.Checkbox(value=values[self.named], visible=left_out.named > 0),
         }

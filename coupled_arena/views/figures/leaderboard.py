@@ -197,14 +197,13 @@ def pair_heatmap(board: Leaderboard, *, dark: bool = False) -> go.Figure:
     """Draw how often each model, in a row, beat each other, in a column.
 
     Cells say "62%" and "n = 21", or only "62" where there are more than five models; all of it
-    is in the hover text. The colour counts ties half, so that it is neutral where two
-    models are even, however often they tied.
+    is in the hover text. The colour is that of the number in the cell: neutral at one half.
     """
     theme = theme_for(dark)
     models = [standing.model for standing in board.standings]
     pairs, ties = board.head_to_head, board.estimates.method.tie_score
     cells = {
-        "z": [[pair.win_rate(TieScore.HALF) for pair in row] for row in pairs],
+        "z": [[pair.win_rate(ties) for pair in row] for row in pairs],
         "text": [[_cell_text(pair, ties, len(models)) for pair in row] for row in pairs],
         "hovertext": [
             [_describe_pair(this, that, pair) for that, pair in zip(models, row, strict=True)]
@@ -225,8 +224,8 @@ def pair_heatmap(board: Leaderboard, *, dark: bool = False) -> go.Figure:
         lines=(
             *caption(board),
             key(
-                (_SQUARE, theme.ahead, _("row ahead of column")),
-                (_SQUARE, theme.behind, _("row behind")),
+                (_SQUARE, theme.ahead, _("more than half")),
+                (_SQUARE, theme.behind, _("less than half")),
             ),
         ),
         numbers=head_to_head(board),

@@ -70,8 +70,8 @@ PAIRS = Figure(
     "pairs",
     N_("Win rates by pair"),
     N_(
-        "How often the model of the row beat the model of the column. The colour counts ties "
-        "half: it is neutral if two models are even. A dash means that the two never met."
+        "How often the model of the row beat the model of the column. The colour follows the "
+        "number: it is neutral at one half. A dash means that the two never met."
     ),
     former="head_to_head",
 )

@@ -36,10 +36,10 @@ from coupled_arena.views.figures.registry import Figure
 from coupled_arena.views.markup import heading, joined, listed, paragraph, table
 from coupled_arena.views.report.collect import MetricReport, Report
 from coupled_arena.views.tables.audit import audit_differences, audit_models
+from coupled_arena.views.tables.board_page import board_table
 from coupled_arena.views.tables.coupling import coupling_pairs
 from coupled_arena.views.tables.gate import candidate_table
 from coupled_arena.views.tables.gate_costs import known_costs
-from coupled_arena.views.tables.leaderboard import board_table
 from coupled_arena.views.tables.risk import risk_models
 from coupled_arena.views.words.audit import audit_findings
 from coupled_arena.views.words.coupling import coupling_warnings

@@ -18,9 +18,9 @@ from coupled_arena.stats.coupling.modes import ModeComparison
 from coupled_arena.stats.ranking.bradley_terry import BradleyTerry, bradley_terry
 from coupled_arena.stats.ranking.fragility import Fragility
 from coupled_arena.stats.ranking.verdict_shift import DIFFERENT, ShiftTest
-from coupled_arena.views.markup import Cell, broken, joined, link, listed, table
+from coupled_arena.views.markup import Cell, broken, link, table
 from coupled_arena.views.tables.style import style_answer, style_text
-from coupled_arena.views.tables.table import LEVEL, Address, Column, Table, plain, span, table_of
+from coupled_arena.views.tables.table import LEVEL, Column, Table, plain, span, table_of
 from coupled_arena.views.words.leaderboard import board_warnings
 from coupled_arena.views.words.verdict import board_verdict
 
@@ -183,20 +183,6 @@ HEAD_TO_HEAD: tuple[Column[OrderedPair], ...] = (
         text=".1%",
     ),
 )
-
-
-def board_table(board: Leaderboard, address: Address[BoardRow] | None = None) -> Markup:
-    """Return the standings as markup, and what the board cannot say yet.
-
-    Parameters
-    ----------
-    address : callable, optional
-        Where cells lead: see `Table.html`.
-    """
-    notes = listed(board_warnings(board), "hint")
-    if board.estimate is None:
-        return notes if board.standings else Markup("")
-    return joined([standings(board).html(address=address), notes])
 
 
 def pair_table(board: Leaderboard, address: Callable[[str, str], str | None]) -> Markup:

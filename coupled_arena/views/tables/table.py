@@ -37,7 +37,7 @@ def plain(value: Any) -> Any:
 
 
 Row = TypeVar("Row")
-_UNKNOWN = "\N{EN DASH}"
+UNKNOWN = "\N{EN DASH}"
 Address = Callable[[Row, str], str | None]
 BETWEEN = " | "  # names that stand together
 LEVEL = N_("{level} interval")  # heading of an interval
@@ -73,6 +73,8 @@ class Column(Generic[Row]):
         the column of its name does.
     by : str
         The column whose values a page sorts it by: an interval, say, by its estimate.
+    drawn : callable or None
+        Returns the markup that a page has in the place of the text.
     """
 
     name: str
@@ -84,6 +86,7 @@ class Column(Generic[Row]):
     strong: bool = False
     names: tuple[str, ...] = ()
     by: str = ""
+    drawn: Callable[[Row], Markup] | None = None
 
     def of(self, row: Row) -> Any:
         """Return what a row has, as JSON can hold it: None where it is unknown."""
@@ -103,7 +106,7 @@ class Column(Generic[Row]):
             return self.text(row)
         value = self.of(row)
         if value is None:
-            return _UNKNOWN
+            return UNKNOWN
         return format(value, self.text or ("," if self.kind is int else ""))
 
 
@@ -228,7 +231,12 @@ class Table(Generic[Row]):
         return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
 
     def html(
-        self, kind: str = "", address: Address[Row] | None = None, *, local: bool = False
+        self,
+        kind: str = "",
+        address: Address[Row] | None = None,
+        *,
+        local: bool = False,
+        name: str = "",
     ) -> Markup:
         """Return what people read of the rows as markup; nothing without rows.
 
@@ -240,7 +248,10 @@ class Table(Generic[Row]):
             Returns where a row's cell in the column of a name leads, if anywhere.
         local : bool
             Whether numbers are in the language in force, not in English.
+        name : str
+            The column that names the rows; by default the first.
         """
+        named = [column.name for column in self._read].index(name) if name else 0
         heads = [broken(_(column.heading).format_map(self.labels)) for column in self._read]
         read = [column.local() if local else column for column in self._read]
         values = [self._sorted_by(column) for column in self._read]
@@ -248,7 +259,7 @@ class Table(Generic[Row]):
             [_cell(column, row, address, by) for column, by in zip(read, values, strict=True)]
             for row in self.rows
         )
-        return table(heads, rows, kind)
+        return table(heads, rows, kind, named)
 
     _repr_html_ = html
 
@@ -292,7 +303,7 @@ def table_of(
 
 def span(low: Any, high: Any, form: str) -> str:
     """Return an interval as people read it."""
-    ends = [_UNKNOWN if end is None else format(end, form) for end in map(plain, (low, high))]
+    ends = [UNKNOWN if end is None else format(end, form) for end in map(plain, (low, high))]
     return _("{low} to {high}").format(low=ends[0], high=ends[1])
 
 
@@ -325,6 +336,8 @@ def _cell(
         return Markup(BETWEEN).join(
             _linked(broken(text), row, name, address) for text, name in names
         )
+    if column.drawn:
+        return Cell(column.drawn(row), by.of(row))
     text = column.read(row)
     shown = bold(text) if column.strong else broken(text)
     shown = _linked(shown, row, column.name, address)

@@ -17,6 +17,11 @@ BOARD = N_(
     "missing votes assumes that two models differ as much as they do now. With that many, the "
     "board separates them four times in five (power 0.8). You can choose all of this below."
 )
+LINES = N_(
+    "The line shows a model's win rate on the board of the first battles, and then of more and "
+    "more. At 95%, its ribbon holds at every moment, for this model by itself (any-time interval). "
+    "It is wider than the bar, which holds at one look."
+)
 AUDIT = N_(
     "If a judge says of a model what people say, few votes do the work of many. Its verdicts "
     "stand for votes, and the votes correct them (prediction-powered inference). The gain depends "

@@ -1,4 +1,8 @@
-"""What a leaderboard says in one sentence: never more than its rank-sets hold."""
+"""What a leaderboard says in one sentence: never more than its rank-sets hold.
+
+The sentence has at most 20 words; what would settle an open board is advice, in sentences of its
+own.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +30,14 @@ _MOST_VOTES = 1_000_000  # beyond which a plan says only that it takes more
 
 
 def board_verdict(board: Leaderboard) -> str:
+    """Return who is first, or who may be, and what would tell."""
+    return " ".join([board_headline(board), *board_advice(board)])
+
+
+def board_headline(board: Leaderboard) -> str:
     """Return who is first, or who may be, as far as the rank-sets allow."""
-    places = [(row.model, row.place) for row in board.standings if row.place]
-    if board.estimate is None or not places:
+    places = _places(board)
+    if not places:
         return nothing_counted(board)
     if len(places) == 1:
         text = _(
@@ -38,12 +47,33 @@ def board_verdict(board: Leaderboard) -> str:
         return text.format(model=places[0][0])
     if board.scope is Scope.MARGINAL:
         return _each_alone(board, places)
-    first = [model for model, place in places if place.rank_low == 1]
+    first = _first(places)
     if len(first) == 1:
         text = _leads(board, dict(places)[first[0]])
-        text = text.format(model=first[0], k=len(places), sure=_sure(board))
-        return " ".join([text, *_always_first(board, first[0])])
+        return text.format(model=first[0], k=len(places), sure=_sure(board))
     return _open(board, first, len(places))
+
+
+def board_advice(board: Leaderboard) -> tuple[str, ...]:
+    """Return what would settle an open board, and what may be wrong with a settled one."""
+    places = _places(board)
+    if len(places) < 2 or board.scope is Scope.MARGINAL:
+        return ()
+    first = _first(places)
+    if len(first) == 1:
+        return tuple(_always_first(board, first[0]))
+    wish = _wish(board, first)
+    return (wish,) if wish else ()
+
+
+def _places(board: Leaderboard) -> list[tuple[str, Standing]]:
+    if board.estimate is None:
+        return []
+    return [(row.model, row.place) for row in board.standings if row.place]
+
+
+def _first(places: list[tuple[str, Standing]]) -> list[str]:
+    return [model for model, place in places if place.rank_low == 1]
 
 
 def _each_alone(board: Leaderboard, places: list[tuple[str, Standing]]) -> str:
@@ -80,15 +110,12 @@ def _always_first(board: Leaderboard, model: str) -> Iterator[str]:
 
 
 def _open(board: Leaderboard, first: list[str], k: int) -> str:
-    """Say who may be first, and what would tell: no more than the planner has an answer for."""
-    wish = _wish(board, first)
+    """Say who may be first."""
     if len(first) == k > MOST:
         text = _("Not decided yet: any of the {k} models may be first, {sure}.")
-        more = _("Not decided yet: any of the {k} models may be first, {sure}. {wish}")
     else:
         text = _("Not decided yet: {names} may each be first, {sure}.")
-        more = _("Not decided yet: {names} may each be first, {sure}. {wish}")
-    return (more if wish else text).format(k=k, names=named(first), sure=_sure(board), wish=wish)
+    return text.format(k=k, names=named(first), sure=_sure(board))
 
 
 def _sure(board: Leaderboard) -> str:
@@ -105,7 +132,7 @@ def _sure(board: Leaderboard) -> str:
 
 
 def _wish(board: Leaderboard, first: list[str]) -> str:
-    """Return what would tell who is first; nothing where the planner has no answer."""
+    """Return what would tell who is first: no more than the planner has an answer for."""
     if apart := _unjoined(board, first):
         return _(UNJOINED).format(one=apart[0], other=apart[1])
     plan = _planned(board, first)

@@ -70,7 +70,7 @@ def board(lasting_board):
 
 def ranks(page):
     """Return the ranks that the table gives each model."""
-    return page.locator("#board tbody tr td:nth-child(2)").all_inner_texts()
+    return page.locator("#board tbody tr td:nth-child(1)").all_inner_texts()
 
 
 def set_alpha(page, value):

@@ -24,6 +24,7 @@ def board(served, visit):
     page = visit(served.url)
     open_tab(page, "Leaderboard")
     page.wait_for_selector("#board .board")
+    page.get_by_role("button", name="How this was computed, and filters").click()
     return page
 
 

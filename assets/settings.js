@@ -1,11 +1,12 @@
-// Tells the server what the page's address asks of a gate, and puts what is on show into the address.
+// Tells the server what the page's address asks of a tab, and puts what is on show into the address.
+// The panel has the tab's name.
 const WAIT = 5000; // milliseconds until a question that got no answer is put again
 let questions = 0;
 let waiting;
 
 const asked = () => {
   const query = window.location.search;
-  return new URLSearchParams(query).get("tab") === "gate" ? query : null;
+  return new URLSearchParams(query).get("tab") === PANEL ? query : null;
 };
 
 const look = () => {

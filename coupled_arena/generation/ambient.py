@@ -96,7 +96,7 @@ class AmbientSeeds:
         resumed : bool
             Whether the request has tokens already: vLLM made room and takes it up again.
         """
-        if params.temperature < _GREEDY:
+        if is_greedy(params):
             return None
         text = prompt_text(self._vocabulary, prompt)
         if params.seed is not None:
@@ -118,6 +118,11 @@ class AmbientSeeds:
         while len(self._asked) > _KNOWN_PROMPTS:
             del self._asked[next(iter(self._asked))]
         return ordinal
+
+
+def is_greedy(params: Any) -> bool:
+    """Tell whether vLLM takes the likeliest tokens for a request."""
+    return params.temperature < _GREEDY
 
 
 def noise_seed(seed: int, prompt: bytes, ordinal: int | None = None) -> int:

@@ -16,12 +16,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import torch
-from huggingface_hub import snapshot_download
-from transformers.models.auto.tokenization_auto import AutoTokenizer
 from vllm.v1.sample.logits_processor import (  # pyright: ignore[reportMissingImports]
     BatchUpdate,
     LogitsProcessor,
@@ -36,15 +33,12 @@ from coupled_arena.generation.ambient import (
 )
 from coupled_arena.generation.noise import POSITIONS_PER_BLOCK, GumbelCache
 from coupled_arena.generation.served_draw import (
-    ARGUMENT,
     ServedDraw,
-    ServedWeights,
     drawn_ids,
     ends_at_once,
     proof_of_server,
-    weights_of,
 )
-from coupled_arena.generation.vocabulary import read_tokenizer
+from coupled_arena.generation.vllm_server import ServedModel, asked_of
 
 _AT_ONCE = 16  # rows whose weights and noise are in memory together, in float64
 
@@ -74,32 +68,13 @@ class CoupledNoise(LogitsProcessor):
     @classmethod
     def validate_params(cls, sampling_params: Any) -> None:
         """Refuse a request whose argument cannot be read, before it reaches the batch."""
-        _asked(sampling_params)
+        asked_of(sampling_params)
 
     def __init__(self, vllm_config: Any, device: torch.device, _: bool) -> None:
-        config = vllm_config.model_config
-        # Not vLLM's own tokenizer, which for some models is of another library; and now, for a
-        # vocabulary that cannot be coupled is better told at the start.
-        tokenizer = AutoTokenizer.from_pretrained(
-            config.tokenizer,
-            revision=config.tokenizer_revision,
-            trust_remote_code=config.trust_remote_code,
-        )
-        self._vocabulary = read_tokenizer(tokenizer, config.get_vocab_size(), ())
+        self._model = ServedModel(vllm_config)
+        self._vocabulary = self._model.vocabulary
         self._noise = GumbelCache(torch.from_numpy(self._vocabulary.keys).to(device))
         self._rows: dict[int, _Row | AmbientRow] = {}
-        self._config = vllm_config
-        # Now where the files are here, before anybody can change them; else once vLLM has fetched
-        # them, which it does after this.
-        self._held = weights_of(here, *_kind(config)) if (here := _folder(vllm_config)) else None
-
-    @property
-    def _weights(self) -> ServedWeights:
-        if self._held is None:
-            folder = _folder(self._config)
-            kind = _kind(self._config.model_config)
-            self._held = weights_of(folder, *kind) if folder else ServedWeights("0" * 16, *kind)
-        return self._held
 
     def is_argmax_invariant(self) -> bool:
         """Tell vLLM that greedy decoding must not skip it."""
@@ -112,7 +87,7 @@ class CoupledNoise(LogitsProcessor):
     def _row(
         self, params: Any, _prompt: list[int] | None, written: list[int]
     ) -> _Row | AmbientRow | None:
-        asked = _asked(params)
+        asked = asked_of(params)
         return _Row(asked, written) if asked else None
 
     def apply(self, logits: torch.Tensor) -> torch.Tensor:
@@ -141,14 +116,16 @@ class CoupledNoise(LogitsProcessor):
             return ambient_ids(torch.stack(less), self._noise, asked, places)
         if asked.proof:
             return torch.tensor([self._proven(row) for row in rows], device=logits.device)
-        if ends_at_once(asked, self._weights):
+        if ends_at_once(asked, self._model.weights):
             return torch.full((len(rows),), min(asked.stops), device=logits.device)
         return drawn_ids(logits, self._noise, asked, places)
 
     def _proven(self, row: _Row) -> int:
         """Return the next token of a proof, which is made once: all others wait for its draws."""
         if row.proof is None:
-            row.proof = proof_of_server(self._vocabulary, self._noise, row.draw, self._weights)
+            row.proof = proof_of_server(
+                self._vocabulary, self._noise, row.draw, self._model.weights
+            )
         # Whoever asks for more than there is gets the last one again.
         return row.proof[min(len(row.written), len(row.proof) - 1)]
 
@@ -170,32 +147,3 @@ class AmbientNoise(CoupledNoise):
             return row  # without ids, as of embeddings, vLLM draws
         draw = self._seeds.draw_of(params, prompt, resumed=bool(written))
         return AmbientRow(draw, prompt, written) if draw else None
-
-
-def _folder(vllm_config: Any) -> Path | None:
-    """Return where the checkpoint's files are; None where they are not here yet."""
-    config = vllm_config.model_config
-    if (folder := Path(config.model)).is_dir():
-        return folder
-    try:
-        where = snapshot_download(
-            config.model,
-            revision=config.revision,
-            cache_dir=vllm_config.load_config.download_dir,
-            local_files_only=True,
-        )
-    except (OSError, ValueError):  # nothing of it is here
-        return None
-    folder = Path(where)
-    whole = any(any(folder.glob(kind)) for kind in ("*.safetensors", "*.gguf", "*.bin", "*.pt"))
-    return folder if whole else None
-
-
-def _kind(config: Any) -> tuple[str, str]:
-    """Return type and quantization as vLLM computes with them."""
-    return str(config.dtype).removeprefix("torch."), str(config.quantization or "none")
-
-
-def _asked(sampling_params: Any) -> ServedDraw | None:
-    argument = (sampling_params.extra_args or {}).get(ARGUMENT)
-    return None if argument is None else ServedDraw.from_argument(argument)

@@ -11,8 +11,9 @@ from coupled_arena.analysis.closeness import closeness
 from coupled_arena.battles.closeness import fresh_answers, read_answers
 from coupled_arena.core.catalog import ModelSpec
 from coupled_arena.core.errors import ModelError
-from coupled_arena.core.records import Prompt, Sampling
+from coupled_arena.core.records import Battle, Finish, Mode, Origin, Prompt, Reply, Sampling
 from coupled_arena.generation.laws import told_laws
+from coupled_arena.generation.lockstep import score_gap
 from coupled_arena.generation.remote import connect
 from coupled_arena.generation.vocabulary import make_vocabulary
 from coupled_arena.views.words.closeness import closeness_warnings
@@ -121,3 +122,36 @@ def test_laws_that_are_told_keep_what_top_p_and_temperature_0_keep():
     assert law(top_k=3)[1] == pytest.approx(0.05)
     assert law(top_k=2)[1] == 0
     assert law(temperature=2.0)[1] > 0.05 > law(temperature=0.5)[1] > 0
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.7])
+def test_a_replay_tells_how_far_apart_two_tokens_of_a_server_are(meet, local, temperature):
+    """As of a model that is here, for what top-k leaves is told."""
+    sampling = replace(SAMPLING, temperature=temperature, top_k=15)
+    reply = Reply(0, 1, "", (5, 6), Finish.LENGTH)
+    battle = Battle(
+        id="b",
+        models=NAMES,
+        mode=Mode.COUPLED,
+        seed=11,
+        nonce=bytes(16),
+        sampling=sampling,
+        origin=Origin.ARENA,
+        prompts=(Prompt("Say red."),),
+        replies=(replace(reply, place=0), reply),
+    )
+    remote = meet(tells=20)
+    outcomes = (5, 6, 7, local[ROUNDED].vocabulary.end, *range(20, 60))
+    here, there = (
+        [score_gap(models, battle, reply, 1, outcome) for outcome in outcomes]
+        for models in (local, remote)
+    )
+    if temperature:
+        np.testing.assert_allclose(there, here, atol=1e-4)
+        assert min(here) < 3
+    else:  # the likeliest only are told
+        known = np.isfinite(there)
+        assert known.any()
+        np.testing.assert_allclose(np.array(there)[known], np.array(here)[known], atol=1e-4)
+    silent = meet(tells=0)
+    assert np.isnan(score_gap(silent, battle, reply, 1, 5))

@@ -317,8 +317,9 @@ def told_scores(
 
     Returns
     -------
-    float64 array, shape (v + 1,)
-        -inf where nothing is told. At temperature 0 they are those of temperature 1.
+    float64 array, shape (v + 2,)
+        -inf where nothing is told; last, all that is not told together, at most. At temperature 0
+        they are those of temperature 1.
 
     Raises
     ------
@@ -328,7 +329,7 @@ def told_scores(
     following = [outcome] if outcome < model.vocabulary.end else []
     told = model.told_laws(prompt, following, 1)
     laws = told_laws(told, model.vocabulary, sampling)
-    return (laws.asked if sampling.temperature else laws.whole)[0, :-1]
+    return (laws.asked if sampling.temperature else laws.whole)[0]
 
 
 def _told_law(told: Told, vocabulary: Vocabulary, sampling: Sampling) -> np.ndarray:

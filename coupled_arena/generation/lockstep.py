@@ -23,6 +23,7 @@ from coupled_arena.core.records import Battle, Reply, Sampler, Sampling
 from coupled_arena.generation.byte_coupling import ByteWalk, byte_gap
 from coupled_arena.generation.capacity import Capacity, Room
 from coupled_arena.generation.devices import tokens_that_fit
+from coupled_arena.generation.draws import Draw, read_draw
 from coupled_arena.generation.language_model import (
     LanguageModel,
     LocalModel,
@@ -413,7 +414,10 @@ def score_gap(models: Models, battle: Battle, reply: Reply, index: int, outcome:
     contender = replace(asked, prompt=(*asked.prompt, *written), written=written)
     place = (contender.seed, reply.turn, index)
     if is_served(model):
-        return _told_gap(model, contender.prompt, place, outcome, battle.sampling)
+        try:
+            return _told_gap(model, contender.prompt, place, outcome, battle.sampling)
+        except ModelError:  # it tells nothing
+            return math.nan
     model = cast(LocalModel, model)
     batch = model.start_batch()
     batch.add([list(contender.prompt)])
@@ -438,11 +442,43 @@ def _told_gap(
     sampling: Sampling,
 ) -> float:
     """Return by how much the best outcome that a server tells of beats another one."""
-    try:
-        scores = told_scores(model, prompt, outcome, sampling)
-    except ModelError:
-        return math.nan
-    if sampling.temperature:
-        noise = GumbelCache(torch.from_numpy(model.vocabulary.keys))
-        scores = scores + noise.at([place])[0].numpy()
+    scores = told_scores(model, prompt, outcome, sampling)[:-1]
+    noise = _told_noise(model, place, sampling)
+    scores = scores if noise is None else scores + noise.numpy()
     return float(scores.max() - scores[outcome])
+
+
+def _told_noise(
+    model: ServedModel, place: tuple[int, int, int], sampling: Sampling
+) -> torch.Tensor | None:
+    if not sampling.temperature:
+        return None
+    return GumbelCache(torch.from_numpy(model.vocabulary.keys)).at([place])[0]
+
+
+def told_draw(
+    model: ServedModel,
+    prompt: Sequence[int],
+    place: tuple[int, int, int],
+    outcome: int,
+    sampling: Sampling,
+    most: int,
+) -> Draw:
+    """Return the draw after a prompt as far as a server tells of its law.
+
+    Parameters
+    ----------
+    place : (seed, turn, position)
+    outcome : int
+        Told in any case, however unlikely.
+    most : int
+        How many of the likeliest to tell, at most.
+
+    Raises
+    ------
+    ModelError
+        It tells nothing.
+    """
+    scores = torch.from_numpy(told_scores(model, prompt, outcome, sampling))
+    draw = read_draw(scores[:-1], _told_noise(model, place, sampling), model.vocabulary, most)
+    return replace(draw, possible=draw.possible + int(scores[-1] > -math.inf))

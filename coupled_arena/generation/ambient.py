@@ -1,9 +1,8 @@
 """Noise for requests of any client: what a server knows of a request gives its draw.
 
-Two servers that load `vllm_plugin.AmbientNoise` answer the same request from the same noise. The
-request says nothing of it: the noise is a function of its `seed`, of the text of its prompt, of the
-position and of the token. The request's own temperature, penalties, min-p, top-k and top-p give the
-law, in the order in which vLLM applies them, so that the law is that of vLLM.
+Two servers that load `vllm_plugin.AmbientNoise` answer the same request from the same noise. It is
+a function of the request's `seed`, the text of its prompt, the position and the token. The law is
+that of vLLM: the request's penalties, temperature, min-p, top-k and top-p act in vLLM's order.
 
 Nothing of vLLM is imported here: a request is an object with the names of its `SamplingParams`.
 """
@@ -128,8 +127,8 @@ def is_greedy(params: Any) -> bool:
 def noise_seed(seed: int, prompt: bytes, ordinal: int | None = None) -> int:
     """Return the seed of a request's noise: 64 bits, unsigned.
 
-    It is the BLAKE2b hash with an 8-byte digest of three 64-bit integers, little-endian, and the
-    prompt: 1 or 0 for a seed of the request's own or the server's; the seed; the ordinal.
+    It is the BLAKE2b hash, with an 8-byte digest, of three little-endian 64-bit integers and the
+    prompt. They are 1 or 0 for a seed of the request's own or the server's; the seed; the ordinal.
 
     Parameters
     ----------
@@ -153,8 +152,8 @@ def _signed(seed: int) -> int:
 def prompt_text(vocabulary: Vocabulary, ids: Iterable[int]) -> bytes:
     """Return the bytes of a prompt's text, the same for every vocabulary.
 
-    Control tokens, such as the mark of the beginning, are no part of the text; and no space that a
-    tokenizer writes before the first word.
+    Control tokens, such as the mark of the beginning, are no part of the text. Nor is a space that
+    a tokenizer writes before the first word.
     """
     known = vocabulary.end
     text = b"".join(vocabulary.spellings[number] or b"" for number in ids if 0 <= number < known)

@@ -50,8 +50,8 @@ class CheckedServer:
     version : str
         Of vLLM.
     noise : str
-        Which requests have it: "every request", "own requests" of an arena alone, or "none"; "not
-        told" where the plugin is there and the laws are not.
+        Which requests have it: "every request", "own requests" of an arena alone, or "none". It is
+        "not told" where the plugin is there and no laws are told.
     weights : str or None
         Which it holds, as it says itself; None where it does not.
     tokens : int

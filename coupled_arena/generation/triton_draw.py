@@ -198,6 +198,57 @@ def _mass(logits_ptr, threshold, highest, temperature, width, SCAN: tl.constexpr
 
 
 @triton.jit
+def _highest(logits_ptr, width, SCAN: tl.constexpr):
+    """Return a row's largest logit."""
+    found = tl.full((), float("-inf"), dtype=tl.float32)
+    for start in range(0, width, SCAN):
+        at = start + tl.arange(0, SCAN)
+        logits = _finite(tl.load(logits_ptr + at, mask=at < width, other=float("-inf")))
+        found = tl.maximum(found, tl.max(logits, axis=0))
+    return found
+
+
+@triton.jit
+def _least_from(logits_ptr, floor, most, width, SCAN: tl.constexpr):
+    """Return the least rank of a row's logits that are no lower than a floor."""
+    found = most
+    for start in range(0, width, SCAN):
+        at = start + tl.arange(0, SCAN)
+        logits = _finite(tl.load(logits_ptr + at, mask=at < width, other=float("-inf")))
+        kept = (logits.to(tl.float64) >= floor) & (at < width)
+        ranks = tl.where(kept, _rank(logits).to(tl.int64), most)
+        found = tl.minimum(found, tl.min(ranks, axis=0))
+    return found
+
+
+@triton.jit
+def _of_top_k(logits_ptr, low, most, top_k, width, SCAN: tl.constexpr):
+    """Return the largest rank that so many tokens reach."""
+    high = most
+    while low < high:
+        middle = low + (high - low + 1) // 2
+        if _count(logits_ptr, middle, width, SCAN) >= top_k:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+@triton.jit
+def _of_top_p(logits_ptr, low, most, top_p, above, temperature, width, SCAN: tl.constexpr):
+    """Return the largest rank from which on tokens have the wanted share of the probability."""
+    wanted = top_p * _mass(logits_ptr, low, above, temperature, width, SCAN)
+    high = most
+    while low < high:
+        middle = low + (high - low + 1) // 2
+        if _mass(logits_ptr, middle, above, temperature, width, SCAN) >= wanted:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+@triton.jit
 def _threshold_kernel(
     logits_ptr,
     stride,
@@ -213,71 +264,50 @@ def _threshold_kernel(
     slot = tl.load(slots_ptr + row).to(tl.int64)
     if slot < 0:
         return
-    integers = integers_ptr + slot * _INTEGERS
-    reals = reals_ptr + slot * _REALS
-    temperature = tl.load(reals)
+    integers, reals = integers_ptr + slot * _INTEGERS, reals_ptr + slot * _REALS
+    temperature, top_p, min_p = tl.load(reals), tl.load(reals + 1), tl.load(reals + 2)
     tl.store(thresholds_ptr + row, _LEAST)
     if (tl.load(integers) == 0) | (temperature == 0):
         return
     top_k = tl.load(integers + 4)
-    top_p = tl.load(reals + 1)
-    min_p = tl.load(reals + 2)
     logits_ptr += row * stride
-    highest = tl.full((), float("-inf"), dtype=tl.float32)
-    for start in range(0, width, SCAN):
-        at = start + tl.arange(0, SCAN)
-        logits = _finite(tl.load(logits_ptr + at, mask=at < width, other=float("-inf")))
-        highest = tl.maximum(highest, tl.max(logits, axis=0))
+    highest = _highest(logits_ptr, width, SCAN)
     if highest == float("-inf"):
         return
-    most = _rank(highest).to(tl.int64)
-    above = highest.to(tl.float64)
+    most, above = _rank(highest).to(tl.int64), highest.to(tl.float64)
     low = tl.full((), _LEAST, dtype=tl.int64)
     if min_p > 0:
-        floor = above + temperature * tl.log(min_p)
-        low = most
-        for start in range(0, width, SCAN):
-            at = start + tl.arange(0, SCAN)
-            logits = _finite(tl.load(logits_ptr + at, mask=at < width, other=float("-inf")))
-            kept = (logits.to(tl.float64) >= floor) & (at < width)
-            low = tl.minimum(low, tl.min(tl.where(kept, _rank(logits).to(tl.int64), most), axis=0))
+        low = _least_from(logits_ptr, above + temperature * tl.log(min_p), most, width, SCAN)
     if (top_k > 0) & (top_k < width):
         if _count(logits_ptr, low, width, SCAN) > top_k:
-            high = most
-            while low < high:
-                middle = low + (high - low + 1) // 2
-                if _count(logits_ptr, middle, width, SCAN) >= top_k:
-                    low = middle
-                else:
-                    high = middle - 1
+            low = _of_top_k(logits_ptr, low, most, top_k, width, SCAN)
     if top_p < 1:
-        wanted = top_p * _mass(logits_ptr, low, above, temperature, width, SCAN)
-        high = most
-        while low < high:
-            middle = low + (high - low + 1) // 2
-            if _mass(logits_ptr, middle, above, temperature, width, SCAN) >= wanted:
-                low = middle
-            else:
-                high = middle - 1
+        low = _of_top_p(logits_ptr, low, most, top_p, above, temperature, width, SCAN)
     tl.store(thresholds_ptr + row, low.to(tl.int32))
 
 
 @triton.jit
+def _possible(logits_ptr, at, width, threshold_ptr):
+    """Return some of a row's logits, and which of them are possible."""
+    logits = _finite(tl.load(logits_ptr + at, mask=(at >= 0) & (at < width), other=float("-inf")))
+    kept = (at >= 0) & (at < width) & (_rank(logits) >= tl.load(threshold_ptr))
+    return logits.to(tl.float64), kept & (logits > float("-inf"))
+
+
+@triton.jit
+def _noise_of(integers, written_ptr, keys_ptr, at, kept):
+    """Return the noise of tokens at a row's position."""
+    position = tl.load(integers + 3) + tl.load(written_ptr)
+    keys = tl.load(keys_ptr + at, mask=kept, other=0)
+    return _gumbel(tl.load(integers + 1), tl.load(integers + 2), position, keys)
+
+
+# A line an argument would hide what the kernels do.
+# fmt: off
+@triton.jit
 def _draw_kernel(
-    logits_ptr,
-    stride,
-    integers_ptr,
-    reals_ptr,
-    slots_ptr,
-    written_ptr,
-    keys_ptr,
-    stops_ptr,
-    thresholds_ptr,
-    best_ptr,
-    ids_ptr,
-    width,
-    STOPS: tl.constexpr,
-    BLOCK: tl.constexpr,
+    logits_ptr, stride, integers_ptr, reals_ptr, slots_ptr, written_ptr, keys_ptr, stops_ptr,
+    thresholds_ptr, best_ptr, ids_ptr, width, STOPS: tl.constexpr, BLOCK: tl.constexpr,
 ):
     """Draw among the tokens of a block that do not end the answer."""
     row = tl.program_id(0).to(tl.int64)
@@ -289,9 +319,7 @@ def _draw_kernel(
     if tl.load(integers) == 0:
         return
     at = block * BLOCK + tl.arange(0, BLOCK)
-    logits = _finite(tl.load(logits_ptr + row * stride + at, mask=at < width, other=float("-inf")))
-    kept = (at < width) & (_rank(logits) >= tl.load(thresholds_ptr + row))
-    kept = kept & (logits > float("-inf"))
+    scores, kept = _possible(logits_ptr + row * stride, at, width, thresholds_ptr + row)
     for each in range(0, tl.load(integers + 5)):
         kept = kept & (at != tl.load(stops_ptr + slot * STOPS + each))
     place = row * tl.num_programs(1) + block
@@ -300,38 +328,19 @@ def _draw_kernel(
     if tl.max(kept.to(tl.int32), axis=0) == 0:
         return
     temperature = tl.load(reals_ptr + slot * _REALS)
-    scores = logits.to(tl.float64)
     if temperature > 0:
-        position = tl.load(integers + 3) + tl.load(written_ptr + row)
-        keys = tl.load(keys_ptr + at, mask=at < width, other=0)
-        noise = _gumbel(tl.load(integers + 1), tl.load(integers + 2), position, keys)
+        noise = _noise_of(integers, written_ptr + row, keys_ptr, at, kept)
         scores = scores / temperature + noise
-    scores = tl.where(kept, scores, float("-inf"))
-    best, index = tl.max(scores, axis=0, return_indices=True)
+    best, index = tl.max(tl.where(kept, scores, float("-inf")), axis=0, return_indices=True)
     tl.store(best_ptr + place, best)
     tl.store(ids_ptr + place, block * BLOCK + index.to(tl.int64))
 
 
 @triton.jit
 def _finish_kernel(
-    logits_ptr,
-    stride,
-    integers_ptr,
-    reals_ptr,
-    slots_ptr,
-    written_ptr,
-    keys_ptr,
-    stops_ptr,
-    forced_ptr,
-    thresholds_ptr,
-    best_ptr,
-    ids_ptr,
-    drawn_ptr,
-    width,
-    blocks,
-    STOPS: tl.constexpr,
-    FORCED_WIDTH: tl.constexpr,
-    BLOCKS: tl.constexpr,
+    logits_ptr, stride, integers_ptr, reals_ptr, slots_ptr, written_ptr, keys_ptr, stops_ptr,
+    forced_ptr, thresholds_ptr, best_ptr, ids_ptr, drawn_ptr, width, blocks,
+    STOPS: tl.constexpr, FORCED_WIDTH: tl.constexpr, BLOCKS: tl.constexpr,
 ):
     """Take the best block's token or the end of the answer; or the token that is known before."""
     row = tl.program_id(0).to(tl.int64)
@@ -339,47 +348,53 @@ def _finish_kernel(
     if slot < 0:
         return
     integers = integers_ptr + slot * _INTEGERS
-    kind = tl.load(integers)
+    kind, forced = tl.load(integers), tl.load(integers + 6)
     if kind == 0:
         return
-    written = tl.load(written_ptr + row)
-    forced = tl.load(integers + 6)
     if forced > 0:
-        known = tl.load(forced_ptr + slot * FORCED_WIDTH + tl.minimum(written, forced - 1))
-        tl.store(drawn_ptr + row, known)
+        last = tl.minimum(tl.load(written_ptr + row), forced - 1)
+        tl.store(drawn_ptr + row, tl.load(forced_ptr + slot * FORCED_WIDTH + last))
         return
     among = tl.arange(0, BLOCKS)
     bests = tl.load(best_ptr + row * blocks + among, mask=among < blocks, other=float("-inf"))
     best, index = tl.max(bests, axis=0, return_indices=True)
     tl.store(drawn_ptr + row, tl.load(ids_ptr + row * blocks + index))
     each = tl.arange(0, STOPS)
-    stops = tl.load(stops_ptr + slot * STOPS + each)
-    known = (each < tl.load(integers + 5)) & (stops >= 0) & (stops < width)
-    logits = _finite(tl.load(logits_ptr + row * stride + stops, mask=known, other=float("-inf")))
-    kept = known & (_rank(logits) >= tl.load(thresholds_ptr + row)) & (logits > float("-inf"))
+    stops_ptr += slot * STOPS
+    stops = tl.where(each < tl.load(integers + 5), tl.load(stops_ptr + each), -1)
+    scores, kept = _possible(logits_ptr + row * stride, stops, width, thresholds_ptr + row)
     if tl.max(kept.to(tl.int32), axis=0) == 0:
         return
     temperature = tl.load(reals_ptr + slot * _REALS)
-    scores = logits.to(tl.float64)
-    drawn = stops
+    written_ptr += row
+    end, own = _end_of_answer(
+        scores, kept, stops, temperature, integers, written_ptr, keys_ptr, width
+    )
+    if end > best:
+        first = tl.min(tl.where((stops >= 0) & (stops < width), stops, width), axis=0)
+        _, which = tl.max(own, axis=0, return_indices=True)
+        tl.store(drawn_ptr + row, tl.where(kind == 1, tl.load(stops_ptr + which), first))
+
+
+@triton.jit
+def _end_of_answer(scores, kept, stops, temperature, integers, written_ptr, keys_ptr, width):
+    """Return the score of the end of the answer, and those of each token that ends it."""
     if temperature > 0:
-        seed = tl.load(integers + 1)
-        turn = tl.load(integers + 2)
-        position = tl.load(integers + 3) + written
         scores = tl.where(kept, scores / temperature, float("-inf"))
         most = tl.max(scores, axis=0)
         end = most + tl.log(tl.sum(tl.exp(scores - most), axis=0))
-        end += _gumbel(seed, turn, position, tl.load(keys_ptr + width))
-        keys = tl.load(keys_ptr + stops, mask=known, other=0)
-        own = tl.where(kept, scores + _gumbel(seed, turn, position, keys), float("-inf"))
+        place = tl.load(integers + 3) + tl.load(written_ptr)
+        end += _gumbel(
+            tl.load(integers + 1), tl.load(integers + 2), place, tl.load(keys_ptr + width)
+        )
+        own = scores + _noise_of(integers, written_ptr, keys_ptr, stops, kept)
     else:
         own = tl.where(kept, scores, float("-inf"))
         end = tl.max(own, axis=0)
-    if end > best:
-        first = tl.min(tl.where(known, drawn, width), axis=0)
-        _, which = tl.max(own, axis=0, return_indices=True)
-        chosen = tl.load(stops_ptr + slot * STOPS + which)
-        tl.store(drawn_ptr + row, tl.where(kind == 1, chosen, first))
+    return end, own
+
+
+# fmt: on
 
 
 @triton.jit

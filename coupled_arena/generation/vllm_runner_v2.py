@@ -5,8 +5,8 @@ one; ``AmbientNoise`` in its place couples the requests of every client. Both dr
 `triton_draw`; what they draw is what the classes of `vllm_plugin` draw in the first runner.
 
 Under speculative decoding a request has a row for each token of the draft. Each row is drawn at its
-own position, and vLLM keeps a draft token where it is the one drawn: the words are those without a
-draft, as far as the logits are.
+own position, and vLLM keeps a draft token where it is the one drawn. So the words are those without
+a draft, as far as the logits are.
 """
 
 from __future__ import annotations

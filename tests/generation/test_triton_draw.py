@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -154,3 +156,18 @@ def test_rows_wider_than_the_vocabulary():
     drawn = draw_rows(wide, KEYS, state, zero, zero)
     assert int(drawn) < WIDTH
     assert int(wide.argmax()) == int(drawn)
+
+
+def test_the_kernels_compile_for_a_gpu():
+    """Triton needs none for that; and its interpreter forgives what its compiler does not."""
+    code = (
+        "import coupled_arena.generation.triton_draw as kernels\n"
+        "from tests.generation.compiled import compiled\n"
+        "print(*compiled(kernels))"
+    )
+    environment = {**os.environ, "TRITON_INTERPRET": "0"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    names = ("_threshold_kernel", "_draw_kernel", "_finish_kernel", "_leave_kernel")
+    assert set(names) <= set(done.stdout.split())

@@ -154,6 +154,7 @@ def test_few_talk_to_a_server():
     }
     assert talkers == {
         "generation/remote.py",
+        "generation/server_check.py",
         "judging/judge.py",
         "ui/connections.py",  # of the server
         "ui/server.py",  # listens

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import count, zip_longest
 
-from coupled_arena.core.errors import BattleError
+from coupled_arena.core.errors import BattleError, ModelError
 from coupled_arena.core.language import _
 from coupled_arena.core.records import Battle, Finish, Mode, Reply, Sampler
 from coupled_arena.generation.capacity import Capacity
 from coupled_arena.generation.draws import Candidate, Draw
-from coupled_arena.generation.language_model import LanguageModel, holds_keys
+from coupled_arena.generation.language_model import LanguageModel, holds_keys, is_served
 from coupled_arena.generation.running import OPENING, Contender, Request, Running, Worker, decoded
 from coupled_arena.generation.turns import Models, before_turn, check_replayable, next_request
 from coupled_arena.generation.vocabulary import BYTE_KEYS, QUESTION_KEYS, Vocabulary
@@ -137,8 +138,8 @@ class Reason:
     options : tuple of Option
         Those that were drawn, then the likeliest of any model.
     least : tuple of (float or None)
-        By place, how likely an outcome can be that was not opened; None for a model on a server,
-        whose probabilities are not known here.
+        By place, how likely an outcome can be that was not opened; None for a model on a server
+        that tells no probabilities.
     again : tuple of (bool or None)
         By place, whether the draw came out as it had; None where there is nothing to compare.
     """
@@ -219,9 +220,21 @@ def reopening(battle: Battle, models: Models, divergence: Divergence) -> Request
     return Request(tuple(contenders), once, divergence.turn, opened=OPENED, begun=begun)
 
 
-def explain(battle: Battle, models: Models, divergence: Divergence, running: Running) -> Reason:
-    """Return what a `reopening` that is done has to say."""
-    draws: list[Draw | None] = [None] * len(battle.models)
+def explain(
+    battle: Battle,
+    models: Models,
+    divergence: Divergence,
+    running: Running,
+    told: Mapping[int, Draw] | None = None,
+) -> Reason:
+    """Return what a `reopening` that is done has to say.
+
+    Parameters
+    ----------
+    told : mapping of int to Draw, optional
+        By place, the draws of models on servers, as far as these tell.
+    """
+    draws = [(told or {}).get(place) for place in range(len(battle.models))]
     for place, line in zip(_places_here(battle, models), running.lines, strict=True):
         draws[place] = line.draw
     return Reason(
@@ -256,7 +269,29 @@ def explain_divergence(
     divergence = _checked_divergence(battle, models, turn)
     engine = LockstepEngine(models, Capacity(kv_tokens=kv_tokens))
     (running,) = decode(engine, [reopening(battle, models, divergence)])
-    return explain(battle, models, divergence, running)
+    return explain(battle, models, divergence, running, _told(battle, models, divergence))
+
+
+def _told(battle: Battle, models: Models, divergence: Divergence) -> dict[int, Draw]:
+    """Ask servers for the draw at which replies part; those that tell nothing are left out."""
+    from coupled_arena.generation.lockstep import told_draw
+
+    question = battle.prompts[divergence.turn]
+    asked = next_request(models, before_turn(battle, divergence.turn), question).contenders
+    replies = _replies(battle, divergence.turn)
+    told: dict[int, Draw] = {}
+    for place, name in enumerate(battle.models):
+        model = models[name]
+        if divergence.by_bytes or not is_served(model):
+            continue
+        index, _within = divergence.reached[place]
+        tokens = replies[place].tokens
+        outcome = tokens[index] if index < len(tokens) else model.vocabulary.end
+        prompt = (*asked[place].prompt, *tokens[:index])
+        noise = (asked[place].seed, divergence.turn, index)
+        with suppress(ModelError):
+            told[place] = told_draw(model, prompt, noise, outcome, battle.sampling, OPENED)
+    return told
 
 
 async def explain_with(worker: Worker, models: Models, battle: Battle, turn: int) -> Reason:

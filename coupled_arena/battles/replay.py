@@ -39,7 +39,8 @@ class Replay:
         By how much the token drawn now beats the stored one. A gap near 0 is the rounding of
         another batch shape, device or library version; a larger one is another model or text. None
         where the stored token could not be drawn at all, or the logits are out of reach. They are
-        so on a server, and in the process that decodes for the web app.
+        so in the process that decodes for the web app. Of a server the tokens count that it tells
+        of.
     """
 
     battle: str

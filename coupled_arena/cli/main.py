@@ -38,6 +38,7 @@ from coupled_arena.cli.generation import benchmark, generate
 from coupled_arena.cli.judging import judge
 from coupled_arena.cli.models import models_app
 from coupled_arena.cli.reproducing import reproduce
+from coupled_arena.cli.servers import server_check
 from coupled_arena.cli.shared import Config, Db, Preset
 from coupled_arena.core.choices import Reveals
 from coupled_arena.core.errors import ArenaError
@@ -75,6 +76,7 @@ app.command()(closeness)
 app.command()(risk)
 app.command()(gate)
 app.command()(report)
+app.command("server-check")(server_check)
 app.command()(restore)
 app.command()(doctor)
 app.command()(voters)

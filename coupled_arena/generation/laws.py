@@ -20,7 +20,13 @@ from coupled_arena.core.choices import TokenKind
 from coupled_arena.core.errors import ModelError
 from coupled_arena.core.records import Sampling
 from coupled_arena.generation.devices import to_device
-from coupled_arena.generation.language_model import LanguageModel, LocalModel, Told, is_served
+from coupled_arena.generation.language_model import (
+    LanguageModel,
+    LocalModel,
+    ServedModel,
+    Told,
+    is_served,
+)
 from coupled_arena.generation.sampling import outcome_scores
 from coupled_arena.generation.vocabulary import Vocabulary
 
@@ -302,6 +308,28 @@ def told_laws(told: Sequence[Told], vocabulary: Vocabulary, sampling: Sampling) 
     with np.errstate(divide="ignore"):
         total = np.logaddexp.reduce(asked, axis=1)
     return _Laws(asked, whole, np.exp(asked[:, -1] - total))
+
+
+def told_scores(
+    model: ServedModel, prompt: Sequence[int], outcome: int, sampling: Sampling
+) -> np.ndarray:
+    """Return the log-weights of the outcomes that a server tells of after a prompt.
+
+    Returns
+    -------
+    float64 array, shape (v + 2,)
+        -inf where nothing is told; last, all that is not told together, at most. At temperature 0
+        they are those of temperature 1.
+
+    Raises
+    ------
+    ModelError
+        It tells nothing.
+    """
+    following = [outcome] if outcome < model.vocabulary.end else []
+    told = model.told_laws(prompt, following, 1)
+    laws = told_laws(told, model.vocabulary, sampling)
+    return (laws.asked if sampling.temperature else laws.whole)[0]
 
 
 def _told_law(told: Told, vocabulary: Vocabulary, sampling: Sampling) -> np.ndarray:

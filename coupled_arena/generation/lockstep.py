@@ -19,17 +19,20 @@ import torch
 
 from coupled_arena.core.errors import ArenaError, ModelError
 from coupled_arena.core.language import _
-from coupled_arena.core.records import Battle, Reply, Sampler
+from coupled_arena.core.records import Battle, Reply, Sampler, Sampling
 from coupled_arena.generation.byte_coupling import ByteWalk, byte_gap
 from coupled_arena.generation.capacity import Capacity, Room
 from coupled_arena.generation.devices import tokens_that_fit
+from coupled_arena.generation.draws import Draw, read_draw
 from coupled_arena.generation.language_model import (
     LanguageModel,
     LocalModel,
     Reading,
     Readings,
+    ServedModel,
     is_served,
 )
+from coupled_arena.generation.laws import told_scores
 from coupled_arena.generation.model_batches import LocalBatch, ModelBatch, ServedBatch
 from coupled_arena.generation.noise import POSITIONS_PER_BLOCK, GumbelCache
 from coupled_arena.generation.running import Line, Request, Running, wait_for_arrival
@@ -400,18 +403,22 @@ def score_gap(models: Models, battle: Battle, reply: Reply, index: int, outcome:
     Computed in a batch of one, with log-weights and noise as in the draw. A gap of the size of the
     arithmetic's rounding explains a difference; a larger one does not. By inverse transform it is
     how far the number lies from the other outcome's share of the probability. By bytes it is the
-    gap at the first question that the other outcome loses. NaN where a server holds the model: its
-    logits are not known here.
+    gap at the first question that the other outcome loses. Where a server holds the model, the
+    outcomes count that it tells of; NaN where it tells of none.
     """
     model = models[battle.models[reply.place]]
-    if is_served(model):
-        return math.nan
-    model = cast(LocalModel, model)
     question = battle.prompts[reply.turn]
     request = next_request(models, before_turn(battle, reply.turn), question)
     asked = request.contenders[reply.place]
     written = reply.tokens[:index]
     contender = replace(asked, prompt=(*asked.prompt, *written), written=written)
+    place = (contender.seed, reply.turn, index)
+    if is_served(model):
+        try:
+            return _told_gap(model, contender.prompt, place, outcome, battle.sampling)
+        except ModelError:  # it tells nothing
+            return math.nan
+    model = cast(LocalModel, model)
     batch = model.start_batch()
     batch.add([list(contender.prompt)])
     stops = torch.tensor(sorted(model.vocabulary.stops), dtype=torch.int64, device=model.device)
@@ -421,8 +428,57 @@ def score_gap(models: Models, battle: Battle, reply: Reply, index: int, outcome:
         return byte_gap(ByteWalk(model.vocabulary, model.device), scores[0], line.place, outcome)
     if battle.sampling.temperature:
         noise = GumbelCache(torch.from_numpy(model.vocabulary.keys).to(model.device))
-        place = [(contender.seed, reply.turn, index)]
         if battle.sampling.coupling == Sampler.INVERSE.coupling:
-            return inverse_gap(scores, noise.uniforms(place), noise.order, outcome)
-        scores = scores + noise.at(place)
+            return inverse_gap(scores, noise.uniforms([place]), noise.order, outcome)
+        scores = scores + noise.at([place])
     return float(scores.max() - scores[0, outcome])
+
+
+def _told_gap(
+    model: ServedModel,
+    prompt: Sequence[int],
+    place: tuple[int, int, int],
+    outcome: int,
+    sampling: Sampling,
+) -> float:
+    """Return by how much the best outcome that a server tells of beats another one."""
+    scores = told_scores(model, prompt, outcome, sampling)[:-1]
+    noise = _told_noise(model, place, sampling)
+    scores = scores if noise is None else scores + noise.numpy()
+    return float(scores.max() - scores[outcome])
+
+
+def _told_noise(
+    model: ServedModel, place: tuple[int, int, int], sampling: Sampling
+) -> torch.Tensor | None:
+    if not sampling.temperature:
+        return None
+    return GumbelCache(torch.from_numpy(model.vocabulary.keys)).at([place])[0]
+
+
+def told_draw(
+    model: ServedModel,
+    prompt: Sequence[int],
+    place: tuple[int, int, int],
+    outcome: int,
+    sampling: Sampling,
+    most: int,
+) -> Draw:
+    """Return the draw after a prompt as far as a server tells of its law.
+
+    Parameters
+    ----------
+    place : (seed, turn, position)
+    outcome : int
+        Told in any case, however unlikely.
+    most : int
+        How many of the likeliest to tell, at most.
+
+    Raises
+    ------
+    ModelError
+        It tells nothing.
+    """
+    scores = torch.from_numpy(told_scores(model, prompt, outcome, sampling))
+    draw = read_draw(scores[:-1], _told_noise(model, place, sampling), model.vocabulary, most)
+    return replace(draw, possible=draw.possible + int(scores[-1] > -math.inf))

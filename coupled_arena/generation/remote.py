@@ -13,11 +13,11 @@ import math
 import re
 import threading
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import openai
 from torch import from_numpy
@@ -57,6 +57,7 @@ SILENCE = 300.0  # seconds without a token: the queue of a busy server may be lo
 _PAUSES = (0.25, 0.5, 1.0, 2.0)  # seconds before a lost stream is asked for again
 _BUSY = {408, 409, 429}
 _TOLD = (100, 20, 5, 1)  # likeliest tokens of a law; a server refuses more than it may tell
+Found = TypeVar("Found")
 _PROVEN = 300.0  # seconds for which a proof is believed, while no connection breaks
 
 
@@ -170,7 +171,11 @@ def ask_for_proof(url: str, key: str, model: str, tokens: int) -> list[int]:
     openai.OpenAIError
         It refuses; or it writes nothing for `SILENCE`.
     """
-    asked = _proof_of(url, key, model, tokens)
+    return wait_for(_proof_of(url, key, model, tokens))
+
+
+def wait_for(asked: Coroutine[Any, Any, Found]) -> Found:
+    """Return what is asked of a server by its `client`."""
     return asyncio.run_coroutine_threadsafe(asked, _event_loop()).result()
 
 

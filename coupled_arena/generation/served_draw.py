@@ -30,6 +30,7 @@ NOISE_VERSION = 1
 _MOST_STOPS = 1000
 _DIGITS = 16  # of a fingerprint: of a vocabulary, or of weights
 _DRAWN = 6  # tokens of a proof, with either setting
+PROOF_TOKENS = _DIGITS + 1 + 2 * _DRAWN
 
 
 @dataclass(frozen=True)
@@ -196,10 +197,16 @@ def proof_request(asked: ServedDraw, tokens: int) -> dict[str, Any]:
     }
 
 
+def is_proof(answer: Sequence[int]) -> bool:
+    """Tell whether an answer is a proof of this version, of whatever vocabulary and weights."""
+    marks = answer[:_DIGITS]
+    return len(answer) >= PROOF_TOKENS and max(marks) < 16 and answer[_DIGITS] == NOISE_VERSION
+
+
 def objection(answer: Sequence[int], expected: Sequence[int]) -> str | None:
     """Return why a server's answer proves nothing; None where it is the one expected."""
     marks, given = _DIGITS, list(answer[: len(expected)])
-    if len(given) != len(expected) or given[marks] != NOISE_VERSION or max(given[:marks]) > 15:
+    if len(given) != len(expected) or not is_proof(given):
         return f"it does not draw with this noise. Start vLLM with --logits-processors {PLUGIN}"
     if given[:marks] != expected[:marks]:
         theirs, ours = ("".join(f"{d:x}" for d in of[:marks]) for of in (given, list(expected)))

@@ -9,11 +9,14 @@ import pytest
 
 from coupled_arena.analysis.closeness import closeness
 from coupled_arena.battles.closeness import fresh_answers, read_answers
+from coupled_arena.battles.first_divergence import explain_divergence
 from coupled_arena.core.catalog import ModelSpec
 from coupled_arena.core.errors import ModelError
-from coupled_arena.core.records import Prompt, Sampling
+from coupled_arena.core.records import Battle, Finish, Mode, Origin, Prompt, Reply, Sampling
 from coupled_arena.generation.laws import told_laws
+from coupled_arena.generation.lockstep import score_gap
 from coupled_arena.generation.remote import connect
+from coupled_arena.generation.turns import before_turn, next_request
 from coupled_arena.generation.vocabulary import make_vocabulary
 from coupled_arena.views.words.closeness import closeness_warnings
 from tests.battles.variants import ORIGINAL, ROUNDED, save_variants, variants
@@ -121,3 +124,68 @@ def test_laws_that_are_told_keep_what_top_p_and_temperature_0_keep():
     assert law(top_k=3)[1] == pytest.approx(0.05)
     assert law(top_k=2)[1] == 0
     assert law(temperature=2.0)[1] > 0.05 > law(temperature=0.5)[1] > 0
+
+
+def battle_of(sampling, *tokens):
+    """Return a battle of both models with these answers."""
+    return Battle(
+        id="b",
+        models=NAMES,
+        mode=Mode.COUPLED,
+        seed=11,
+        nonce=bytes(16),
+        sampling=sampling,
+        origin=Origin.ARENA,
+        prompts=(Prompt("Say red."),),
+        replies=tuple(Reply(0, at, "", each, Finish.LENGTH) for at, each in enumerate(tokens)),
+    )
+
+
+def told_after(remote, battle, *tokens):
+    """Return what the server tells after the question and some tokens."""
+    (_, asked) = next_request(remote, before_turn(battle, 0), battle.prompts[0]).contenders
+    return remote[ROUNDED].told_laws((*asked.prompt, *tokens), [], 1)[0]
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.7])
+def test_a_replay_tells_how_far_apart_two_tokens_of_a_server_are(meet, local, temperature):
+    """As of a model that is here, for what top-k leaves is told."""
+    battle = battle_of(replace(SAMPLING, temperature=temperature, top_k=15), (5, 6), (5, 6))
+    reply = battle.replies[1]
+    remote = meet(tells=20)
+    told = list(told_after(remote, battle, 5))
+    outcomes = (local[ROUNDED].vocabulary.end, 7, *told[:9])
+    here, there = (
+        [score_gap(models, battle, reply, 1, outcome) for outcome in outcomes]
+        for models in (local, remote)
+    )
+    if temperature:
+        np.testing.assert_allclose(there, here, atol=1e-4)
+        assert np.isfinite(here).sum() > 5
+    else:  # the likeliest only are told
+        known = np.isfinite(there)
+        assert known.any()
+        np.testing.assert_allclose(np.array(there)[known], np.array(here)[known], atol=1e-4)
+    assert np.isnan(score_gap(meet(tells=0), battle, reply, 1, 5))
+
+
+def test_where_answers_part_the_draw_of_a_server_is_laid_open(meet, local):
+    sampling = replace(SAMPLING, top_k=15)
+    remote = meet(tells=20)
+    told = list(told_after(remote, battle_of(sampling, (5,), (5,)), 5))
+    battle = battle_of(sampling, (5, told[0]), (5, told[1]))
+    here, there = (explain_divergence(battle, models, 0) for models in (local, remote))
+    assert [(o.text, o.kind, o.chosen) for o in there.options] == [
+        (o.text, o.kind, o.chosen) for o in here.options
+    ]
+    for one, other in zip(here.options, there.options, strict=True):
+        assert (one.seen[1] is None) == (other.seen[1] is None)
+        if one.seen[1]:
+            assert other.seen[1].probability == pytest.approx(one.seen[1].probability, abs=1e-5)
+            assert other.seen[1].noise == one.seen[1].noise
+    assert there.again == here.again
+    assert there.least == here.least
+    flat = battle_of(SAMPLING, (5, told[0]), (5, told[1]))
+    assert explain_divergence(flat, remote, 0).least[1] > 0  # of what is not told nothing is known
+    silent = explain_divergence(battle, meet(tells=0), 0)
+    assert (silent.least[1], silent.again[1]) == (None, None)

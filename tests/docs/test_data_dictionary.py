@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import asdict, fields
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
@@ -22,6 +22,7 @@ from coupled_arena.core.rationales import Criterion, Rationale
 from coupled_arena.core.records import Drawn, Outcome
 from coupled_arena.core.verdicts import Probabilities, Verdict
 from coupled_arena.generation.draws import Candidate
+from coupled_arena.generation.server_check import CheckedServer, ServerCheck
 from coupled_arena.papers.judge import figures as judge_tables
 from coupled_arena.store.database import Store
 from coupled_arena.store.tables import exclusions, gates, judges, repeats, votes
@@ -352,6 +353,14 @@ def test_json_of_what_takes_models(part, kinds, more):
 
     told = {key: [answered(*kinds) for kinds in value] for key, value in more.items()}
     check_keys(part, [{**answered(kinds[0]), **told}])
+
+
+def test_json_of_a_server_check():
+    server = CheckedServer("http://a", "m", "0.32.0", "none", None, 1, 0, None)
+    found = ServerCheck((server, server), 4, 1, 0, 0.5)
+    check_keys(
+        "server-check json", [json.loads(json.dumps({"shared": found.shared, **asdict(found)}))]
+    )
 
 
 def test_json_of_closeness():

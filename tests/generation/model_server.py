@@ -19,6 +19,7 @@ from starlette.responses import JSONResponse, StreamingResponse
 from starlette.routing import Route
 from torch import from_numpy, inference_mode, tensor
 
+from coupled_arena.generation.ambient import Filters, ambient_ids, noise_seed
 from coupled_arena.generation.noise import GumbelCache
 from coupled_arena.generation.served_draw import (
     ARGUMENT,
@@ -30,7 +31,10 @@ from coupled_arena.generation.served_draw import (
     weights_of,
 )
 from tests.patience import until
+from tests.small_models import tokenizer
 from tests.ui.server import free_port
+
+SHARP = 4.0  # small models know nothing, and so the likeliest tokens say nothing of their laws
 
 
 @dataclass
@@ -53,6 +57,8 @@ class ModelServer:
         Whether a proof never comes, as while a first request compiles.
     rooted : bool
         Whether it tells from where it has the model, as vLLM does and others do not.
+    ambient : bool
+        Whether it draws requests of any client from the noise.
     tells : int
         How many likeliest tokens of each law it tells of, at most, as ``--max-logprobs`` has it.
     weights : ServedWeights
@@ -76,6 +82,7 @@ class ModelServer:
     slow: bool = False
     silent: bool = False
     rooted: bool = True
+    ambient: bool = True
     tells: int = 20
     alter: object = staticmethod(lambda tokens: tokens)
     gate: threading.Event = field(default_factory=threading.Event)
@@ -118,6 +125,8 @@ class ModelServer:
         self.requests.append(asked)
         if self.refuses:
             return JSONResponse({"error": {"message": "out of memory"}}, 500)
+        if "vllm_xargs" not in asked and "seed" in asked:
+            return self._ordinary(asked)
         if asked.get("stream"):
             self.clients.add(request.client)
             return StreamingResponse(self._events(asked), media_type="text/event-stream")
@@ -131,6 +140,35 @@ class ModelServer:
             return JSONResponse({"error": {"message": "Gateway Timeout"}}, 504)
         tokens = [token async for token, _ in self._tokens(asked)]
         choice = {"index": 0, "text": "", "finish_reason": "length", "token_ids": tokens}
+        return JSONResponse(_completion(choice))
+
+    def _ordinary(self, asked):
+        """Answer a request of any client, with the law of each token."""
+        if asked.get("logprobs", 0) > self.tells:
+            told = f"Requested logprobs of more than {self.tells}"
+            return JSONResponse({"error": {"message": told}}, 400)
+        prompt = tokenizer().encode(asked["prompt"])
+        seed = noise_seed(asked["seed"], asked["prompt"].encode())
+        noise = GumbelCache(from_numpy(self.vocabulary.keys))
+        filters = Filters(asked["temperature"], 0, asked["top_p"], 0.0, ())
+        batch = self.model.start_batch()
+        with self._lock:
+            batch.add([prompt])
+        words, laws = [], []
+        for position in range(asked["max_tokens"]):
+            logits = batch.logits * SHARP
+            place = [(seed if self.ambient else hash(self.url) % 2**64, 0, position)]
+            token = ambient_ids(logits, noise, filters, place)
+            words.append(tokenizer().decode(token))
+            law = logits[0].log_softmax(0)
+            told = [*law.topk(asked.get("logprobs", 0)).indices.tolist(), int(token)]
+            laws.append({tokenizer().decode([number]): float(law[number]) for number in told})
+            with self._lock:
+                batch.advance(token)
+        choice = {"index": 0, "text": "".join(words), "finish_reason": "length"}
+        own = [law[word] for law, word in zip(laws, words, strict=True)]
+        if "logprobs" in asked:
+            choice["logprobs"] = {"tokens": words, "token_logprobs": own, "top_logprobs": laws}
         return JSONResponse(_completion(choice))
 
     def _read(self, asked):

@@ -96,8 +96,8 @@ def gate(
         Ge(0),
         Doc(
             "Seed of the order of the prompts. By default that of the run if a gate made all "
-            "answers, else 0. Of several runs in a store it chooses one. With `--task` it seeds the "
-            "noise, too: by default that of the newest run, or a random one."
+            "answers, else 0. Of several runs in a store it chooses one. With `--task` it seeds "
+            "the noise, too: by default that of the newest run, or a random one."
         ),
     ] = None,
     most_missing: Annotated[

@@ -24,6 +24,7 @@ from coupled_arena.cli.shared import Preset, show
 from coupled_arena.core.choices import Battles, Look
 from coupled_arena.core.errors import SettingsError
 from coupled_arena.core.extras import require
+from coupled_arena.core.records import seed_to_hex
 from coupled_arena.core.settings import load_settings
 from coupled_arena.tasks.task import DRAWN_AS_PUBLISHED
 
@@ -124,10 +125,12 @@ def _draw(given: Mapping[str, Any], asked: dict[str, Any]) -> None:
     planned = partial(_plan, settings, marker, models, given, asked)
     planned(0)  # refuses what cannot be drawn
     made, result = _run(settings, planned, marker, wanted, {**asked, "seed": given["seed"]})
-    answer = {**result.answer, "drawn": asdict(made)}
+    seed = int(result.settings["seed"])
+    answer = {**result.answer, "drawn": {**asdict(made), "experiment": seed_to_hex(seed)}}
     if given["plots"]:
         answer |= analyses.draw_plots(result, given["plots"])
-    show(answer, given["as_json"], lambda: f"{generated_text(made)}\n{result.text()}")
+    told = f"{generated_text(made)} The seed is {seed}."
+    show(answer, given["as_json"], lambda: f"{told}\n{result.text()}")
     if status := analyses.gate_code(result.analysis):
         raise typer.Exit(status)
 

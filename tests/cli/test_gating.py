@@ -67,7 +67,7 @@ def test_one_that_ended_early_goes_on_and_is_in_reports(gate, call, tmp_path):
     out = tmp_path / "report"
     call("report", "--db", tmp_path / "arena.duckdb", "--out", out)
     text = (out / "report.html").read_text(encoding="utf-8")
-    assert re.findall(f"(small-.*) against {RED} on quiz</h3>", text) == [BLUE, GREEN]
+    assert re.findall(f"(small-.*) against {RED} on quiz</h3>", text) == [GREEN, BLUE]
     assert text.count("Each bound holds at 97.5%.") == 2
     assert text.count("All of this holds for the 2 candidates together") == 2
     assert "prompts lack" not in text
@@ -78,11 +78,6 @@ def test_one_that_ended_early_goes_on_and_is_in_reports(gate, call, tmp_path):
     ] * 2
 
 
-def seed_of(answer):
-    (said,) = (each for each in answer["findings"] if "random order of seed" in each)
-    return int(re.search(r"seed (\d+)", said)[1])
-
-
 @pytest.mark.parametrize("look", ["always", "once"])
 def test_nobody_guesses_the_seed_and_the_same_command_goes_on(gate, look):
     """People may vote on the battles: who guesses the seed knows the sides."""
@@ -91,20 +86,21 @@ def test_nobody_guesses_the_seed_and_the_same_command_goes_on(gate, look):
     _, more, _ = gate(*asked, "--most-prompts", "6")
     assert (first["drawn"]["battles"], first["drawn"]["skipped"]) == (4, 0)
     assert (more["drawn"]["battles"], more["drawn"]["skipped"]) == (2, 4)
-    seed = more["settings"]["seed"]
-    assert seed == first["settings"]["seed"] > 2**32
+    seed = more["drawn"]["experiment"]
+    assert seed == first["drawn"]["experiment"]
+    assert not seed.startswith("00000000")
     if look == "always":
-        assert seed_of(first) == seed
+        assert f"order of seed {int(seed, 16)}." in " ".join(first["findings"])
         _, read, _ = gate(RED, GREEN, "--margin", "0.01")  # without a seed: that of the run
         assert read["candidates"] == more["candidates"]
-        _, wider, _ = gate(*asked[:-3], "0.05", "--most-prompts", "6")
-        assert (wider["drawn"]["battles"], wider["settings"]["seed"]) == (0, seed)
+        _, wider, _ = gate(*asked[:5], "0.05", "--most-prompts", "6")
+        assert (wider["drawn"]["battles"], wider["drawn"]["experiment"]) == (0, seed)
     _, other, _ = gate(*asked, "--most-prompts", "2", db="other.duckdb")
-    assert other["settings"]["seed"] != seed
+    assert other["drawn"]["experiment"] != seed
     _, chosen, _ = gate(*asked, "--most-prompts", "2", "--seed", "9")
-    assert (chosen["drawn"]["battles"], chosen["settings"]["seed"]) == (2, 9)
+    assert (chosen["drawn"]["battles"], chosen["drawn"]["experiment"]) == (2, f"{9:016x}")
     _, again, _ = gate(*asked, "--most-prompts", "2")
-    assert again["settings"]["seed"] == seed  # anybody may guess 9
+    assert again["drawn"]["experiment"] == seed  # anybody may guess 9
 
 
 def test_figures_are_written(gate, tmp_path):

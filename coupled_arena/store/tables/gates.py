@@ -102,7 +102,8 @@ def stored(cursor: Cursor) -> tuple[StoredGate, ...]:
     """Return all gates, the newest first."""
     rows = cursor.execute(
         "select gate, base, candidate, metric, margin, alpha, experiment, answers, battles, "
-        f"{utc('begun_at')}, candidates from gates order by begun_at desc, gate, candidate"
+        f"{utc('begun_at')}, candidates from gates "
+        "order by begun_at desc, list_position(candidates, candidate), gate"
     )
     return tuple(
         StoredGate(

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from coupled_arena.analysis.gate.result import GateReport, GateSettings
     from coupled_arena.api.results import Result
     from coupled_arena.battles.batch import BatchPlan, Generated, Marker
+    from coupled_arena.battles.gate_runs import GateWatcher
     from coupled_arena.core.settings import Settings
 
 _DRAWN = tuple(
@@ -147,14 +148,12 @@ def _run(
     from coupled_arena.analysis.gate.result import gate_scores
     from coupled_arena.analysis.gate.store_scores import read_paired
     from coupled_arena.battles.batch import run_benchmark
-    from coupled_arena.battles.gate_runs import GateWatcher, keep_gates, seed_of_run
+    from coupled_arena.battles.gate_runs import keep_gates, seed_of_run
     from coupled_arena.generation.loading import load_named
-    from coupled_arena.stats.gate.betting import Gate
     from coupled_arena.store.queries.comparisons import Selection
     from coupled_arena.views.tables.gate import CANNOT_TELL
 
-    minutes, room, task = asked["minutes"], settings.battle.kv_tokens, marker.task.name
-    aim = wanted.margin, wanted.alpha
+    task, aim = marker.task.name, (wanted.margin, wanted.alpha)
     with owned(settings) as store:
         models = load_named(settings, planned(0).models)
 
@@ -167,16 +166,11 @@ def _run(
         wanted, whole = replace(wanted, seed=seed), settled(seed)
         # A run may end before its gate does: with --minutes, and with --most-prompts.
         plan = replace(whole, prompts=whole.prompts[: asked["most_prompts"]])
-        gate = Gate.start(*aim, len(plan.models) - 1)
-        seconds = None if minutes is None else 60 * minutes
-        early = wanted.look is Look.ALWAYS
-        watcher = GateWatcher(plan, gate, early=early, seconds=seconds)
-        if early:  # what one look finds depends on when it was taken, which nothing stores
+        watcher = _watcher(plan, wanted, asked["minutes"])
+        if wanted.look is Look.ALWAYS:  # nothing stores when one look is taken
             keep_gates(store, whole, task, *aim)
-        at_once = asked["at_once"]
-        scored = run_benchmark(
-            plan, marker, models, store, at_once=at_once, kv_tokens=room, watcher=watcher
-        )
+        room = {"at_once": asked["at_once"], "kv_tokens": settings.battle.kv_tokens}
+        scored = run_benchmark(plan, marker, models, store, **room, watcher=watcher)
         if (n := watcher.gate.seen) < 2:
             typer.echo(f"Cannot tell: answered prompts: {n}. Give more --minutes.", err=True)
             raise typer.Exit(CANNOT_TELL)
@@ -184,6 +178,16 @@ def _run(
         found = gate_scores(paired, wanted)
         found = with_churn_and_costs(found, store, task, Selection(), battles=watcher.battles)
     return scored.made, gate_result(with_speeds(found, scored.made.speeds))
+
+
+def _watcher(plan: BatchPlan, wanted: GateSettings, minutes: float | None) -> GateWatcher:
+    """Return what ends a run: the verdict, unless there is one look, or time."""
+    from coupled_arena.battles.gate_runs import GateWatcher
+    from coupled_arena.stats.gate.betting import Gate
+
+    gate = Gate.start(wanted.margin, wanted.alpha, len(plan.models) - 1)
+    seconds = None if minutes is None else 60 * minutes
+    return GateWatcher(plan, gate, early=wanted.look is Look.ALWAYS, seconds=seconds)
 
 
 def _plan(

@@ -1,19 +1,26 @@
 """Level and power of the gate: how many prompts show that a model is as good, or worse.
 
-    python -m benchmarks.gate [--repeats 1000]
+    python -m benchmarks.gate [--repeats 1000] [--only PART]
 
 Prompts flip from right to wrong and back with given chances, and the product's own bets look after
 each of them. Beside them stands the fixed-sample test: the prompts at which it shows the same with
 power .8. Then what is wrong at most alpha of the time, at the margin, by kind of score; and what
-one look is wrong, by the number of prompts. Then the same of groups of different size. At last how
-many more prompts are expected on the way, over the number that it takes.
+one look is wrong, by the number of prompts. Then the same of groups of different size. Then how
+many more prompts are expected on the way, over the number that it takes, of models that are equal,
+better or worse. At last how long it takes to read a stored gate of 2,000 prompts, from the
+beginning and with one prompt more.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,16 +28,24 @@ from scipy.special import stdtr
 
 from coupled_arena.analysis.gate.paired import PairedScores
 from coupled_arena.analysis.gate.result import GateSettings, gate_scores
+from coupled_arena.analysis.gate.stored import LiveGates, read_standing
+from coupled_arena.battles.batch import BatchPlan
+from coupled_arena.battles.gate_runs import keep_gates
 from coupled_arena.core.choices import Look
+from coupled_arena.core.records import Battle, Finish, Mode, Prompt, Reply, Sampling, Score
+from coupled_arena.core.sql import Cursor
 from coupled_arena.stats.gate.betting import Bets, Gate, Verdict
 from coupled_arena.stats.gate.expected import further
 from coupled_arena.stats.gate.fixed import Sample, p_above
+from coupled_arena.store.database import Store
+from coupled_arena.store.tables import battles, scores
 
 ALPHA = 0.05
 BLOCK = 500  # prompts at once
 SEEN = 50, 100, 200, 400
 Floats = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int, int], Floats]
+Scored = tuple[Battle, list[Score]]
 
 
 def flips(lost: float, gained: float) -> Draw:
@@ -234,6 +249,24 @@ def again(drawn: Floats) -> Draw:
     return lambda _rng, _n, _repeats: next(blocks)
 
 
+FORECASTS = (
+    (0, 0, 500),
+    (0.02, 0.02, 8_000),
+    (0.1, 0.1, 30_000),
+    (0.2, 0.2, 60_000),
+    (0.03, 0.02, 20_000),  # worse by half of the margin
+    (0.085, 0.075, 60_000),
+    (0.04, 0.01, 20_000),  # by one and a half
+    (0.05, 0.01, 6_000),  # by twice the margin
+    (0.1, 0.06, 20_000),
+    (0.11, 0.01, 2_000),  # by five times
+    (0.02, 0.03, 6_000),  # better by half of it
+    (0.01, 0.05, 2_000),  # by twice the margin
+    (0.06, 0.1, 6_000),
+)
+"""Flips from right to wrong and back, and prompts within which all runs end."""
+
+
 def expected(repeats: int) -> None:
     """Print prompts that are expected in all over those that it takes: median, and how far off.
 
@@ -241,9 +274,7 @@ def expected(repeats: int) -> None:
     """
     row("expected over needed, margin .02", *(f"after {n}" for n in SEEN))
     row(*["---"] * (1 + len(SEEN)))
-    settings = ((0, 0, 500), (0.02, 0.02, 8_000), (0.1, 0.1, 30_000), (0.2, 0.2, 60_000))
-    settings += ((0.03, 0.04, 6_000), (0.07, 0.03, 15_000))
-    for lost, gained, most in settings:
+    for lost, gained, most in FORECASTS:
         rng = np.random.default_rng(38)
         drawn = flips(lost, gained)(rng, most, repeats)
         cells: list[str] = []
@@ -254,7 +285,8 @@ def expected(repeats: int) -> None:
             if len(left) < 20:
                 cells.append("")
                 continue
-            gates = (Gate.start(0.02, ALPHA).after(drawn[:n, at, None]) for at in left)
+            start = replace(Gate.start(0.02, ALPHA), bets=Bets.on(np.array([-0.02, 0.0]), 0.02))
+            gates = (start.after(drawn[:n, at, None]) for at in left)
             told = [further(gate)[0] or math.inf for gate in gates]
             ratio = (n + np.array(told)) / taken[left]
             off = math.exp(np.median(np.abs(np.log(np.minimum(ratio, 100)))))
@@ -262,17 +294,73 @@ def expected(repeats: int) -> None:
         row(f"flips {lost:g}, {gained:g}", *cells)
 
 
+def stored(_repeats: int, prompts: int = 2000) -> None:
+    """Print how long it takes to read a stored gate, all of it and one prompt later."""
+    rng = np.random.default_rng(41)
+    asked = tuple(Prompt(f"Question {n}? " + "word " * 60, f"q{n}") for n in range(prompts))
+    plan = BatchPlan(asked, ("base", "candidate"), (Mode.COUPLED,), 1, 41, (Sampling(),))
+    made = [answered(battle, prompt, rng) for battle, prompt in plan.battles()]
+    with TemporaryDirectory() as folder, Store.open(Path(folder) / "arena.duckdb") as store:
+        store.write(lambda cursor: scores.declare(cursor, "quiz", source="benchmark"))
+        (gate,) = keep_gates(store, plan, "quiz", 0.001, ALPHA)  # so that it is never known
+        store.write(partial(write, made[:-1]))
+        known = read_standing(store, gate)
+        unchanged = LiveGates(store, rest=0.0)
+        unchanged.standing(gate)
+        again = timed(partial(unchanged.standing, gate))
+        store.write(partial(write, made[-1:]))
+        whole, later = (timed(partial(read_standing, store, gate, each)) for each in (None, known))
+    row("a stored gate is read", "processor time")
+    row("---", "---")
+    for name, seconds in (
+        (f"{prompts:,} prompts", whole),
+        ("one prompt later", later),
+        ("nothing new", again),
+    ):
+        row(name, f"{1000 * seconds:,.1f} ms, {whole / seconds:,.1f} times as fast")
+
+
+def answered(battle: Battle, prompt: Prompt, rng: np.random.Generator) -> Scored:
+    """Return a battle with two answers of 200 tokens and their scores."""
+    replies = tuple(
+        Reply(0, place, str(rng.random()) * 50, tuple(range(200)), Finish.STOP) for place in (0, 1)
+    )
+    marks = [Score(0, place, "quiz", float(rng.random() < 0.7), "x") for place in (0, 1)]
+    return replace(battle, prompts=(prompt,), replies=replies), marks
+
+
+def write(made: Sequence[Scored], cursor: Cursor) -> None:
+    battles.insert(cursor, [battle for battle, _marks in made])
+    for battle, marks in made:
+        scores.add(cursor, battle.id, marks)
+
+
+def timed(read: Callable[[], object], repeats: int = 5) -> float:
+    """Return the processor time that something takes, in seconds: the median."""
+    taken: list[float] = []
+    for _ in range(repeats):
+        began = time.process_time()
+        read()
+        taken.append(time.process_time() - began)
+    return float(np.median(taken))
+
+
 def row(*cells: str) -> None:
     print(f"| {' | '.join(cells)} |", flush=True)
+
+
+PARTS = power, level, one_look, grouped, avoided, promised, expected, stored
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=1000)
-    repeats = parser.parse_args().repeats
-    for part in (power, level, one_look, grouped, avoided, promised, expected):
-        part(repeats)
-        print(flush=True)
+    parser.add_argument("--only", choices=[each.__name__ for each in PARTS])
+    given = parser.parse_args()
+    for part in PARTS:
+        if given.only in (None, part.__name__):
+            part(given.repeats)
+            print(flush=True)
 
 
 if __name__ == "__main__":

@@ -95,8 +95,9 @@ def gate(
         int | None,
         Ge(0),
         Doc(
-            "Seed of the order of the prompts, by default 0. Of several runs in a store it chooses "
-            "one."
+            "Seed of the order of the prompts. By default that of the run if a gate made all "
+            "answers, else 0. Of several runs in a store it chooses one. With `--task` it seeds "
+            "the noise, too: by default that of the newest run, or a random one."
         ),
     ] = None,
     most_missing: Annotated[
@@ -252,6 +253,7 @@ def _of_store(
     from coupled_arena.analysis.gate.result import gate_scores
     from coupled_arena.analysis.gate.store_scores import read_paired
     from coupled_arena.analysis.gate.votes import gate_votes
+    from coupled_arena.store.tables.gates import stored
     from coupled_arena.store.tables.scores import metrics
 
     with opened.cursor() as cursor:
@@ -273,6 +275,11 @@ def _of_store(
     paired = read_paired(
         *(opened, models, asked["metric"], chosen, asked["bounds"]), seed=asked["seed"]
     )
+    if asked["seed"] is None and paired.run is not None:
+        with opened.cursor() as cursor:
+            runs = {each.experiment for each in stored(cursor) if each.base == models[0]}
+        if paired.run in runs:  # its prompts were drawn in the order of its seed
+            settings = replace(settings, seed=int(paired.run, 16))
     found = gate_scores(paired, settings, by)
     return with_churn_and_costs(found, opened, asked["metric"], chosen, seed=asked["seed"])
 

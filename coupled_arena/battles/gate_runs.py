@@ -6,20 +6,22 @@ Short answers end first, and may be right more often than others.
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import numpy as np
 
 from coupled_arena.analysis.gate.order import drawn_order
 from coupled_arena.battles.batch import BatchPlan, Watcher
-from coupled_arena.core.records import Prompt, new_id, seed_to_hex
+from coupled_arena.core.records import Prompt, is_guessable, new_id, seed_to_hex
 from coupled_arena.stats.gate.betting import Gate
 from coupled_arena.stats.gate.expected import further
 from coupled_arena.store.database import Store
-from coupled_arena.store.tables import gates
+from coupled_arena.store.tables import battles, gates
 from coupled_arena.store.tables.gates import StoredGate
 
 
@@ -29,26 +31,68 @@ def in_drawn_order(prompts: Sequence[Prompt], seed: int) -> tuple[Prompt, ...]:
     return tuple(prompts[at] for at in drawn_order(names, seed))
 
 
+def seed_of_run(
+    store: Store,
+    metric: str,
+    aim: tuple[float, float],
+    planned: Callable[[int], BatchPlan],
+) -> int:
+    """Return the seed of the stored run that a plan goes on with, or a new one that nobody guesses.
+
+    A run that asked the same comes first, then the newest of these models that drew alike. Seeds of
+    small numbers are left out: whoever guesses one knows the sides of all battles that come.
+
+    Parameters
+    ----------
+    aim : tuple of float
+        Margin and error level of what is asked.
+    planned : callable
+        Returns all battles that there may be, by their seed.
+    """
+    new = secrets.randbits(64)
+    models = planned(new).models
+    with store.cursor() as cursor:
+        known = [each for each in gates.stored(cursor) if (each.base, *each.judged) == models]
+        runs = battles.experiments(cursor, models)  # of one look, too, which is no stored gate
+    known.sort(key=lambda each: each.asks[2:] != (metric, *aim))
+    made: dict[str, Collection[str]] = {}
+    for gate in known:
+        made.setdefault(gate.experiment, gate.battles)
+    for experiment in runs:
+        made.setdefault(experiment, ())
+    for experiment, own in made.items():
+        if is_guessable(experiment):
+            continue
+        seed = int(experiment, 16)
+        there = set(own or store.battles_of(experiment))
+        if any(battle.id in there for battle, _prompt in planned(seed).battles()):
+            return seed
+    return new
+
+
 def keep_gates(
     store: Store, plan: BatchPlan, metric: str, margin: float, alpha: float
 ) -> tuple[StoredGate, ...]:
     """Store what a plan asks of each candidate, and return it.
 
     The same question, on the same prompts, is one gate: none ever changes, for exports and backups
-    may hold it. Of several candidates each is kept at its share of `alpha`, so that what is said of
-    them one by one holds for all together.
+    may hold it. Each of several candidates is kept with the others, because they are judged
+    together.
     """
     base, *candidates = plan.models
-    battles = tuple(battle.id for battle, _prompt in plan.battles())
+    ids = tuple(battle.id for battle, _prompt in plan.battles())
     with store.cursor() as cursor:
         known = gates.stored(cursor)
     answers = plan.size // max(len(plan.prompts), 1)
+    together = tuple(candidates) if len(candidates) > 1 else ()
+    begun = datetime.now(UTC)
     found: list[StoredGate] = []
     for each in candidates:
-        asks = base, each, metric, margin, alpha / len(candidates)
-        same = (old for old in known if (old.asks, old.battles) == (asks, battles))
-        of_run = seed_to_hex(plan.seed), answers, battles, datetime.now(UTC)
-        found.append(next(same, None) or StoredGate(new_id(), *asks, *of_run))
+        asks = base, each, metric, margin, alpha
+        of_run = seed_to_hex(plan.seed), answers, ids, begun, together
+        gate = StoredGate(new_id(), *asks, *of_run)
+        same = (old for old in known if replace(old, id=gate.id, begun_at=begun) == gate)
+        found.append(next(same, gate))
     for gate in found:
         store.write(lambda cursor, gate=gate: gates.add(cursor, gate))
     return tuple(found)

@@ -8,16 +8,21 @@ where it was. What was found is not kept here: it follows from the store.
 from __future__ import annotations
 
 import logging
-import secrets
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from coupled_arena.analysis.gate.paired import check_different
 from coupled_arena.analysis.gate.result import GateSettings
 from coupled_arena.battles.batch import BatchPlan, Keeper, Marker, by_model, take_up
-from coupled_arena.battles.gate_runs import GateWatcher, in_drawn_order, keep_gates
+from coupled_arena.battles.gate_runs import (
+    GateWatcher,
+    in_drawn_order,
+    keep_gates,
+    seed_of_run,
+)
 from coupled_arena.core.errors import ArenaError, PromptError, PromptLengthError, ScoreError
 from coupled_arena.core.language import N_, _
 from coupled_arena.core.records import (
@@ -32,7 +37,6 @@ from coupled_arena.generation.running import Running, Worker
 from coupled_arena.generation.turns import Models, next_request, with_turn
 from coupled_arena.stats.gate.betting import Gate
 from coupled_arena.store.database import Store
-from coupled_arena.store.tables import gates
 from coupled_arena.store.tables.gates import StoredGate
 from coupled_arena.tasks.task import DRAWN_AS_PUBLISHED
 
@@ -187,25 +191,15 @@ class Gates:
         self._store.check_file()
         marker = self._tasks[asked.task]()
         marker.task.ready()
-        with self._store.cursor() as cursor:
-            known = gates.stored(cursor)
-        plan = self._planned(asked, marker, known)
+        seed = seed_of_run(
+            *(self._store, asked.task, (asked.margin, asked.alpha)),
+            partial(self._plan, asked, marker),
+        )
+        plan = self._plan(asked, marker, seed)
         (gate,) = keep_gates(self._store, plan, asked.task, asked.margin, asked.alpha)
         watcher = GateWatcher(plan, Gate.start(asked.margin, asked.alpha))
         engine = self._models, self._worker
         return GateRun(gate, plan, marker, watcher, *engine, self._store, self._share)
-
-    def _planned(self, asked: Asked, marker: Marker, known: tuple[StoredGate, ...]) -> BatchPlan:
-        """Return all battles there may be, with the seed of what these models have answered.
-
-        The same question comes first. Gates of the command may have drawn in another way.
-        """
-        alike = [each for each in known if each.asks[:3] == asked.key[:3]]
-        for each in sorted(alike, key=lambda each: each.asks != asked.key):
-            plan = self._plan(asked, marker, int(each.experiment, 16))
-            if not {battle.id for battle, _prompt in plan.battles()}.isdisjoint(each.battles):
-                return plan
-        return self._plan(asked, marker, secrets.randbits(64))
 
     def _plan(self, asked: Asked, marker: Marker, seed: int) -> BatchPlan:
         return BatchPlan(

@@ -26,7 +26,8 @@ def _write_scores(scores: Any, asked: dict[str, Any], path: Path) -> dict[str, A
     return {}
 
 
-def _draw_plots(result: Result[Any], folder: Path) -> dict[str, Any]:
+def draw_plots(result: Result[Any], folder: Path) -> dict[str, Any]:
+    """Write all figures of a result to a folder, and return what the answer gains."""
     from coupled_arena.views.figures.drawing import write_figures
 
     try:
@@ -35,6 +36,7 @@ def _draw_plots(result: Result[Any], folder: Path) -> dict[str, Any]:
         raise ArenaError(f"{folder} cannot be written: {reason(error)}.") from error
 
 
+PLOTS = Output("plots", "Folder for figures.", draw_plots)
 leaderboard = command(
     rankings.leaderboard,
     files=Files(
@@ -111,9 +113,10 @@ gate = command(
         "tools, each as NAME=LOG. May be given several times. By default the store.",
         many=True,
     ),
+    output=PLOTS,
 )
 report = command(figures.report, counting=False)
-resample = command(experiments.resample, output=Output("plots", "Folder for figures.", _draw_plots))
+resample = command(experiments.resample, output=PLOTS)
 simulate = command(experiments.simulate, store=False)
 
 

@@ -6,8 +6,9 @@ The options on scores and stores are those of `ca.gate`; how models draw, those 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -23,6 +24,7 @@ from coupled_arena.cli.shared import Preset, show
 from coupled_arena.core.choices import Battles, Look
 from coupled_arena.core.errors import SettingsError
 from coupled_arena.core.extras import require
+from coupled_arena.core.records import seed_to_hex
 from coupled_arena.core.settings import load_settings
 from coupled_arena.tasks.task import DRAWN_AS_PUBLISHED
 
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from coupled_arena.analysis.gate.result import GateReport, GateSettings
     from coupled_arena.api.results import Result
     from coupled_arena.battles.batch import BatchPlan, Generated, Marker
+    from coupled_arena.battles.gate_runs import GateWatcher
     from coupled_arena.core.settings import Settings
 
 _DRAWN = tuple(
@@ -71,7 +74,7 @@ _ASKED = (
 _STORED = tuple(inspect.signature(analyses.gate).parameters.values())
 _TAKEN = (
     *("base", "candidate", "margin", "alpha", "look", "seed", "mode", "most_missing"),
-    *("config", "db", "as_json"),
+    *("plots", "config", "db", "as_json"),
 )
 
 
@@ -104,7 +107,7 @@ def _draw(given: Mapping[str, Any], asked: dict[str, Any]) -> None:
     with as_options(options(gate_of_scores)):
         models = contenders(given["base"], given["candidate"])
         wanted = GateSettings(
-            *(given["margin"], given["alpha"], Look(given["look"]), given["seed"] or 0),
+            *(given["margin"], given["alpha"], Look(given["look"])),
             most_missing=given["most_missing"],
         )
         wanted.check()
@@ -116,23 +119,26 @@ def _draw(given: Mapping[str, Any], asked: dict[str, Any]) -> None:
     settings = load_settings(given["config"], preset=asked["preset"], db=given["db"])
     for name in models:
         settings.catalog[name]  # raises if there is none
-    from coupled_arena.battles.gate_runs import in_drawn_order
     from coupled_arena.tasks.task import Wording
 
     marker = marker_of(asked["task"], asked["data"], wording=Wording())
     marker.task.ready()  # before the models, which take a while to load
-    prompts = in_drawn_order(marker.prompts, wanted.seed)[: asked["most_prompts"]]
-    plan = _plan(settings, prompts, models, given, asked, marker.task.max_new_tokens)
-    made, result = _run(settings, plan, marker, wanted, asked)
-    answer = {**result.answer, "drawn": asdict(made)}
-    show(answer, given["as_json"], lambda: f"{generated_text(made)}\n{result.text()}")
+    planned = partial(_plan, settings, marker, models, given, asked)
+    planned(0)  # refuses what cannot be drawn
+    made, result = _run(settings, planned, marker, wanted, {**asked, "seed": given["seed"]})
+    seed = int(result.settings["seed"])
+    answer = {**result.answer, "drawn": {**asdict(made), "experiment": seed_to_hex(seed)}}
+    if given["plots"]:
+        answer |= analyses.draw_plots(result, given["plots"])
+    told = f"{generated_text(made)} The seed is {seed}."
+    show(answer, given["as_json"], lambda: f"{told}\n{result.text()}")
     if status := analyses.gate_code(result.analysis):
         raise typer.Exit(status)
 
 
 def _run(
     settings: Settings,
-    plan: BatchPlan,
+    planned: Callable[[int], BatchPlan],
     marker: Marker,
     wanted: GateSettings,
     asked: Mapping[str, Any],
@@ -142,57 +148,66 @@ def _run(
     from coupled_arena.analysis.gate.result import gate_scores
     from coupled_arena.analysis.gate.store_scores import read_paired
     from coupled_arena.battles.batch import run_benchmark
-    from coupled_arena.battles.gate_runs import GateWatcher, in_drawn_order, keep_gates
+    from coupled_arena.battles.gate_runs import keep_gates, seed_of_run
     from coupled_arena.generation.loading import load_named
-    from coupled_arena.stats.gate.betting import Gate
     from coupled_arena.store.queries.comparisons import Selection
     from coupled_arena.views.tables.gate import CANNOT_TELL
 
-    minutes, room = asked["minutes"], settings.battle.kv_tokens
+    task, aim = marker.task.name, (wanted.margin, wanted.alpha)
     with owned(settings) as store:
-        models = load_named(settings, plan.models)
-        plan = plan.settled(models)
-        gate = Gate.start(wanted.margin, wanted.alpha, len(plan.models) - 1)
-        seconds = None if minutes is None else 60 * minutes
-        early = wanted.look is Look.ALWAYS
-        watcher = GateWatcher(plan, gate, early=early, seconds=seconds)
-        if early:  # what one look finds depends on when it was taken, which nothing stores
-            # A run may end before its gate does: with --minutes, and with --most-prompts.
-            whole = replace(plan, prompts=in_drawn_order(marker.prompts, wanted.seed))
-            keep_gates(store, whole, marker.task.name, wanted.margin, wanted.alpha)
-        at_once = asked["at_once"]
-        scored = run_benchmark(
-            plan, marker, models, store, at_once=at_once, kv_tokens=room, watcher=watcher
-        )
+        models = load_named(settings, planned(0).models)
+
+        def settled(seed: int) -> BatchPlan:
+            return planned(seed).settled(models)
+
+        seed = asked["seed"]
+        if seed is None:  # people may vote on these battles, so nobody must guess it
+            seed = seed_of_run(store, task, aim, settled)
+        wanted, whole = replace(wanted, seed=seed), settled(seed)
+        # A run may end before its gate does: with --minutes, and with --most-prompts.
+        plan = replace(whole, prompts=whole.prompts[: asked["most_prompts"]])
+        watcher = _watcher(plan, wanted, asked["minutes"])
+        if wanted.look is Look.ALWAYS:  # nothing stores when one look is taken
+            keep_gates(store, whole, task, *aim)
+        room = {"at_once": asked["at_once"], "kv_tokens": settings.battle.kv_tokens}
+        scored = run_benchmark(plan, marker, models, store, **room, watcher=watcher)
         if (n := watcher.gate.seen) < 2:
             typer.echo(f"Cannot tell: answered prompts: {n}. Give more --minutes.", err=True)
             raise typer.Exit(CANNOT_TELL)
-        paired = read_paired(
-            store, plan.models, marker.task.name, Selection(), battles=watcher.battles
-        )
+        paired = read_paired(store, plan.models, task, Selection(), battles=watcher.battles)
         found = gate_scores(paired, wanted)
-        found = with_churn_and_costs(
-            found, store, marker.task.name, Selection(), battles=watcher.battles
-        )
+        found = with_churn_and_costs(found, store, task, Selection(), battles=watcher.battles)
     return scored.made, gate_result(with_speeds(found, scored.made.speeds))
+
+
+def _watcher(plan: BatchPlan, wanted: GateSettings, minutes: float | None) -> GateWatcher:
+    """Return what ends a run: the verdict, unless there is one look, or time."""
+    from coupled_arena.battles.gate_runs import GateWatcher
+    from coupled_arena.stats.gate.betting import Gate
+
+    gate = Gate.start(wanted.margin, wanted.alpha, len(plan.models) - 1)
+    seconds = None if minutes is None else 60 * minutes
+    return GateWatcher(plan, gate, early=wanted.look is Look.ALWAYS, seconds=seconds)
 
 
 def _plan(
     settings: Settings,
-    prompts: Any,
+    marker: Marker,
     models: tuple[str, ...],
     given: Mapping[str, Any],
     asked: Mapping[str, Any],
-    room: int,
+    seed: int,
 ) -> BatchPlan:
-    """Return one way of drawing, in one mode."""
-    defaults = {**DRAWN_AS_PUBLISHED, "max_new_tokens": room}
+    """Return all battles there may be, drawn in one way and in one mode."""
+    from coupled_arena.battles.gate_runs import in_drawn_order
+
+    defaults = {**DRAWN_AS_PUBLISHED, "max_new_tokens": marker.task.max_new_tokens}
     drawn = {each.name: read(each, asked[each.name]) for each in _DRAWN if each.name != "at_once"}
     plan = face.run_plan(
-        *(settings, prompts, models),
+        *(settings, in_drawn_order(marker.prompts, seed), models),
         mode=given["mode"] or Battles.COUPLED,
         seeds=asked["answers"],
-        seed=given["seed"] or 0,
+        seed=seed,
         sampler="gumbel",
         coupling=None,
         defaults=defaults,

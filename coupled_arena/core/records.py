@@ -270,3 +270,8 @@ def commitment(seed: int, nonce: bytes) -> str:
 def seed_to_hex(seed: int) -> str:
     """Return a 64-bit seed as 16 hex digits, the form it has in JSON and HTML."""
     return f"{seed:016x}"
+
+
+def is_guessable(experiment: str) -> bool:
+    """Return whether the seed of a batch run, as hex, is a small number that people might try."""
+    return experiment.startswith("00000000")

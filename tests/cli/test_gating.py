@@ -56,7 +56,7 @@ def test_a_run_ends_once_it_is_known_and_what_it_stored_says_the_same(gate):
 
 @pytest.mark.slow
 def test_one_that_ended_early_goes_on_and_is_in_reports(gate, call, tmp_path):
-    asked = RED, GREEN, BLUE, "--task", "quiz", "--margin", "0.01", "--answers", "2"
+    asked = RED, GREEN, BLUE, "--task", "quiz", "--margin", "0.01", "--answers", "2", "--seed", "3"
     code, first, _ = gate(*asked, "--most-prompts", "8")
     assert (code, [each["verdict"] for each in first["candidates"]]) == (4, ["cannot tell"] * 2)
     assert (first["drawn"]["battles"], first["candidates"][0]["prompts"]) == (16, 8)
@@ -64,18 +64,54 @@ def test_one_that_ended_early_goes_on_and_is_in_reports(gate, call, tmp_path):
     assert (more["drawn"]["battles"], more["drawn"]["skipped"]) == (8, 16)
     _, whole, _ = gate(*asked, "--most-prompts", "12", db="other.duckdb")
     assert told(whole) == told(more)
-    # A report has each candidate once, whichever run had more prompts, at its share of alpha.
+    # A report has each candidate once, whichever run had more prompts, judged with the other.
     out = tmp_path / "report"
     call("report", "--db", tmp_path / "arena.duckdb", "--out", out)
     text = (out / "report.html").read_text(encoding="utf-8")
-    assert re.findall(f"(small-.*) against {RED} on quiz</h3>", text) == [BLUE, GREEN]
+    assert re.findall(f"(small-.*) against {RED} on quiz</h3>", text) == [GREEN, BLUE]
     assert text.count("Each bound holds at 97.5%.") == 2
+    assert text.count("All of this holds for the 2 candidates together") == 2
     assert "prompts lack" not in text
     # The runs were bounded, the gates are not: in the app they go on with all prompts of the quiz.
     found = stored_gates(tmp_path)
     assert [(each.gate.prompts, each.answered, each.over) for each in found] == [
         (300, 12, False)
     ] * 2
+
+
+@pytest.mark.parametrize("look", ["always", "once"])
+def test_nobody_guesses_the_seed_and_the_same_command_goes_on(gate, look):
+    """People may vote on the battles: who guesses the seed knows the sides."""
+    asked = RED, GREEN, "--task", "quiz", "--margin", "0.01", "--look", look
+    _, first, _ = gate(*asked, "--most-prompts", "4")
+    _, more, _ = gate(*asked, "--most-prompts", "6")
+    assert (first["drawn"]["battles"], first["drawn"]["skipped"]) == (4, 0)
+    assert (more["drawn"]["battles"], more["drawn"]["skipped"]) == (2, 4)
+    seed = more["drawn"]["experiment"]
+    assert seed == first["drawn"]["experiment"]
+    assert not seed.startswith("00000000")
+    if look == "always":
+        assert f"order of seed {int(seed, 16)}." in " ".join(first["findings"])
+        _, read, _ = gate(RED, GREEN, "--margin", "0.01")  # without a seed: that of the run
+        assert read["candidates"] == more["candidates"]
+        _, wider, _ = gate(*asked[:5], "0.05", "--most-prompts", "6")
+        assert (wider["drawn"]["battles"], wider["drawn"]["experiment"]) == (0, seed)
+    _, other, _ = gate(*asked, "--most-prompts", "2", db="other.duckdb")
+    assert other["drawn"]["experiment"] != seed
+    _, chosen, _ = gate(*asked, "--most-prompts", "2", "--seed", "9")
+    assert (chosen["drawn"]["battles"], chosen["drawn"]["experiment"]) == (2, f"{9:016x}")
+    _, again, _ = gate(*asked, "--most-prompts", "2")
+    assert again["drawn"]["experiment"] == seed  # anybody may guess 9
+
+
+def test_figures_are_written(gate, tmp_path):
+    asked = RED, GREEN, BLUE, "--task", "quiz", "--margin", "0.3", "--most-prompts", "4"
+    _, answer, _ = gate(*asked, "--plots", tmp_path / "plots")
+    written = {path.stem for path in (tmp_path / "plots").iterdir()}
+    assert {"gate-closing", "gate-closing-2", "gate-candidates", "gate-flips"} <= written
+    assert {path.name for path in (tmp_path / "plots").iterdir()} == {
+        re.split(r"[\\/]", each)[-1] for each in answer["plots"]
+    }
 
 
 def stored_gates(folder):

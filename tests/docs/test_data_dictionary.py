@@ -252,7 +252,8 @@ def test_json_of_a_gate(call, db, tmp_path):
     with Store.open(tmp_path / "run.duckdb") as store:
         stored_run(store)
     answers = [call("gate", "able", "fair", *more, "--db", db, "--json") for more in ((), BY_VOTES)]
-    answers.append(call("gate", "base", "cand", "--db", tmp_path / "run.duckdb", "--json"))
+    drawn = "--plots", tmp_path / "plots"
+    answers.append(call("gate", "base", "cand", *drawn, "--db", tmp_path / "run.duckdb", "--json"))
     assert {code for code, _, _ in answers} <= {0, 3, 4}
     check_keys("gate json", [json.loads(out) for _, out, _ in answers])
 

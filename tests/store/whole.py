@@ -78,7 +78,8 @@ def _vote(store, battles):
     store.write(lambda cursor: repeats.add(cursor, second))
     asked = ("alpha", "beta", "quiz", 0.02, 0.05)
     planned = (battles[0].id, battles[3].id, "0" * 32)
-    gate = gates.StoredGate("g1", *asked, "00000000000000ff", 1, planned, at(21))
+    together = "beta", "gamma"
+    gate = gates.StoredGate("g1", *asked, "00000000000000ff", 1, planned, at(21), together)
     store.write(lambda cursor: gates.add(cursor, gate))
 
 

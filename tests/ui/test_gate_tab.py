@@ -189,6 +189,29 @@ def test_stored_runs_are_shown_where_no_models_are(store):
         made._begin(values(made), REQUEST)
 
 
+def test_the_list_names_the_noise_and_start_goes_on_with_a_coupled_run_of_one(tab, store):
+    """A run with independent noise asks the same, and so does one of several candidates."""
+    coupled = stored_gate(store)
+    alone = planned(5, 20, Mode.INDEPENDENT)
+    for battle, prompt in alone:
+        marks = [Score(0, place, "quiz", 1.0, "x") for place in range(2)]
+        store.add_battle(answered(battle, prompt, ["one", "two"]), marks)
+    later = datetime.now(UTC)
+    ids = tuple(battle.id for battle, _ in alone)
+    other = replace(coupled, id="8" * 32, battles=ids, begun_at=later, experiment=seed_to_hex(5))
+    several = replace(coupled, id="9" * 32, begun_at=later, candidates=(OTHER, "cas"))
+    for gate in (other, several):
+        store.write(lambda cursor, gate=gate: gates.add(cursor, gate))
+    shown = tab._choose(values(tab), REQUEST)
+    assert "<td>independent</td>" in shown[tab._runs]
+    assert "<td>coupled</td>" in shown[tab._runs]
+    assert gate_address(coupled).replace("&", "&amp;") in shown[tab._card]
+    assert shown[tab._start].interactive
+    opened = looked(tab, gate_address(other))
+    assert opened[tab._run] == other.id
+    assert opened[tab._start].interactive  # Start goes on with the coupled run
+
+
 def test_a_prompt_without_both_scores_is_not_answered(store):
     gate = stored_gate(store, prompts=6)
     gone = "delete from scores where place = 1 and battle = ?"

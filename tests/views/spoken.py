@@ -21,7 +21,7 @@ from coupled_arena.analysis.gate.result import (
     GateReport,
     GateSettings,
 )
-from coupled_arena.analysis.gate.stored import GateStanding
+from coupled_arena.analysis.gate.stored import GateRows, GateStanding
 from coupled_arena.analysis.gate.worth import NoiseWorth
 from coupled_arena.analysis.risk.result import RiskSettings, risk_report
 from coupled_arena.analysis.risk.scores import RiskScores
@@ -61,7 +61,7 @@ from coupled_arena.stats.risk.dominance import Order
 from coupled_arena.stats.simulation.rank_set_runs import Ranking
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.store.tables.exclusions import Excluded
-from coupled_arena.store.tables.gates import StoredGate
+from coupled_arena.store.tables.gates import ScoredPrompt, StoredGate
 from coupled_arena.views.words import methods
 from coupled_arena.views.words.agreement import NO_JUDGE, agreement_findings, own_agreement_words
 from coupled_arena.views.words.audit import (
@@ -384,6 +384,9 @@ def _gates():
         yield from gate_plan_words(GatePlan(*aim, 0, 0, 1, tuple(rows), answers_read=prompts))
 
 
+_PROMPT = ScoredPrompt("A question", "", "b", Mode.COUPLED, ((1.0, 1.0),))
+
+
 def _gate_runs():
     """Every way in which a gate of the app goes on."""
     planned = ("7", _ONE, _TWO, METRICS[0], 0.02, 0.05, "ff", 1)
@@ -396,7 +399,7 @@ def _gate_runs():
     far = replace(found, candidates=(replace(row, further=900),))
     for prompts, report in product((1, 300), (None, found, far)):
         gate = StoredGate(*planned, ("b",) * prompts, datetime(2026, 3, 1, tzinfo=UTC))
-        standing = GateStanding(gate, report, min(9, prompts))
+        standing = GateStanding(gate, report, GateRows((_PROMPT,) * min(9, prompts)))
         yield standing_verdict(standing)
         for running in (True, False):
             yield state_name(standing, running=running)

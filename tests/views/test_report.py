@@ -17,7 +17,7 @@ import pytest
 from markupsafe import Markup, escape
 
 import coupled_arena as ca
-from coupled_arena.analysis.gate.stored import GateStanding
+from coupled_arena.analysis.gate.stored import GateRows, GateStanding
 from coupled_arena.cli import main
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.records import Mode
@@ -350,6 +350,6 @@ def test_a_gate_says_whether_its_answers_were_coupled(coupled, noise):
     """Else the gates of one question in both modes could not be told apart."""
     found = replace(ca.gate("base", "cand", scores_table(n=40)[0]).analysis, coupled=coupled)
     asked = "g1", "base", "cand", "quiz", 0.02, 0.05, "00000000000000ff", 1, ("b",) * 40
-    standing = GateStanding(StoredGate(*asked, datetime.now(UTC)), found, 40)
+    standing = GateStanding(StoredGate(*asked, datetime.now(UTC)), found, GateRows())
     markup = gates(SimpleNamespace(gates=(standing,)))
     assert f"<h3>cand against base on quiz{noise}</h3>" in markup

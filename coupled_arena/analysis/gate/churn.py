@@ -43,7 +43,24 @@ def with_churn_and_costs(
     with store.cursor() as cursor:
         name = score_rows.one_metric(list(score_rows.metrics(cursor)), metric)
         answers = _of_run(gate_answers(cursor, name, models, selection), seed)
-        costs = {model: cost_of(newest_facts(cursor, model)) for model in models}
+        facts = {model: newest_facts(cursor, model) for model in models}
+    return with_answers_and_facts(report, answers, facts, battles)
+
+
+def with_answers_and_facts(
+    report: GateReport,
+    answers: Sequence[GateAnswer],
+    facts: Mapping[str, Mapping[str, str]],
+    battles: Collection[str] | None = None,
+) -> GateReport:
+    """Return a report with churn and costs of rows that somebody read.
+
+    Parameters
+    ----------
+    facts : mapping of str to mapping
+        Of each model what its battles hold.
+    """
+    costs = {model: cost_of(each) for model, each in facts.items()}
 
     def filled(each: CandidateGate) -> CandidateGate:
         found = churn(answers, report.base, each.model, report.settings.alpha, battles)

@@ -96,6 +96,8 @@ class PairedScores:
     asked : ndarray of bool, shape (n, k), or None
         Which prompts base and candidate were asked together; None if all were. Without an answer
         of both such a prompt is missing.
+    run : str or None
+        The batch run that made all answers, by its seed in hex; None where there is no such run.
     notes : tuple of str
         What is to be said of the data.
 
@@ -118,6 +120,7 @@ class PairedScores:
     independent: FloatArray | None = None
     left_out: int = 0
     asked: NDArray[np.bool_] | None = None
+    run: str | None = None
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

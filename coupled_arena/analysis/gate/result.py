@@ -10,7 +10,7 @@ here would not do, for a larger one may be still to come.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -265,6 +265,8 @@ class GateReport:
         The least and the greatest score.
     coupled : bool
         Whether the models are known to have shared their noise.
+    together : int, optional
+        How many candidates were judged together; by default those that are here.
     """
 
     base: str
@@ -276,6 +278,16 @@ class GateReport:
     coupled: bool
     notes: tuple[str, ...] = ()
     base_cost: Cost | None = None
+    together: int | None = None
+
+    @property
+    def judged(self) -> int:
+        """How many candidates were judged together."""
+        return self.together or len(self.candidates)
+
+    def only(self, model: str) -> GateReport:
+        """Return what is known of one candidate, judged with the others."""
+        return replace(self, candidates=(self.of(model),), together=self.judged)
 
     @property
     def width(self) -> float:

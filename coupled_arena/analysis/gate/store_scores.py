@@ -89,6 +89,7 @@ def read_paired(
         coupled=coupled,
         independent=_grid(beside, prompts, models) if coupled and beside else None,
         asked=_asked(counted, prompts, models),
+        run=_only_run(counted),
         notes=(*_runs(counted), *lacking(values, models)),
     )
 
@@ -119,6 +120,12 @@ def _of_run(rows: Sequence[PairedAnswer], seed: int | None) -> Sequence[PairedAn
         text = _("No run has the seed {seed}. The seeds of the runs: {seeds}.")
         raise ScoreError(text.format(seed=seed, seeds=_listed(seeds)))
     return [row for row in rows if row.experiment == wanted]
+
+
+def _only_run(rows: Sequence[PairedAnswer]) -> str | None:
+    """Return the run that made all answers, if one did."""
+    runs = {row.experiment for row in rows}
+    return runs.pop() if len(runs) == 1 else None
 
 
 def _runs(rows: Sequence[PairedAnswer]) -> list[str]:

@@ -144,6 +144,17 @@ def of_experiment(cursor: Cursor, experiment: str) -> set[str]:
     return set(column_of(cursor, "select battle from battles where experiment = ?", [experiment]))
 
 
+def experiments(cursor: Cursor, models: Sequence[str]) -> list[str]:
+    """Return the batch runs of exactly these models, in any order, the newest first."""
+    return column_of(
+        cursor,
+        "select experiment from battles where origin = 'generate' and experiment is not null "
+        "and len(models) = len($models) and list_has_all(models, $models) "
+        "group by experiment order by max(battle_no) desc",
+        {"models": list(models)},
+    )
+
+
 def _complete(cursor: Cursor, battle: Battle) -> bool:
     """Write the turns and replies of a stored battle that are not there yet."""
     turns = column_of(cursor, "select turn from turns where battle = ?", [battle.id])

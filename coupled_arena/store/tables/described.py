@@ -507,13 +507,15 @@ GATES = StoredTable(
         candidate       name!     The other model
         metric          name      The benchmark
         margin          share!    How much worse is as good, as a share of the scores' range
-        alpha           share     Error level
+        alpha           share     Error level, for all of its candidates together
         experiment      text      Seed of its noise, and of the order of its prompts: 16 hexadecimal
                                   digits; its battles have the same
         answers         whole     Battles on each prompt
         battles         names!    All that are planned, in the order in which they count; some may
                                   not have been made
         begun_at        moment    When it was first started
+        candidates      names?    All that are judged together, this one among them; empty where it
+                                  is judged by itself
         """,
     ),
     keys=["gate"],

@@ -24,6 +24,7 @@ class StoredGate:
     metric : str
         The benchmark.
     margin, alpha : float
+        The error level holds for all candidates together.
     experiment : str
         Seed of the noise, and of the order of the prompts: 16 hexadecimal digits.
     answers : int
@@ -31,6 +32,8 @@ class StoredGate:
     battles : tuple of str
         Ids of all that are planned, in the order in which their prompts were drawn.
     begun_at : datetime
+    candidates : tuple of str
+        All that are judged together; none where the candidate is judged by itself.
     """
 
     id: str
@@ -43,6 +46,12 @@ class StoredGate:
     answers: int
     battles: tuple[str, ...]
     begun_at: datetime
+    candidates: tuple[str, ...] = ()
+
+    @property
+    def judged(self) -> tuple[str, ...]:
+        """The candidates that are judged together, this one among them."""
+        return self.candidates or (self.candidate,)
 
     @property
     def prompts(self) -> int:
@@ -57,7 +66,7 @@ class StoredGate:
 
 @dataclass(frozen=True)
 class ScoredPrompt:
-    """A prompt that both models have answered.
+    """A prompt that all models of a gate have answered.
 
     Attributes
     ----------
@@ -67,24 +76,24 @@ class ScoredPrompt:
         The first battle on it.
     mode : Mode
         Of its battles.
-    scores : tuple of pairs of float
-        Of the base and of the candidate, battle by battle.
+    scores : tuple of tuples of float
+        Of the base and of the candidates, battle by battle.
     """
 
     text: str
     category: str
     battle: str
     mode: Mode
-    scores: tuple[tuple[float, float], ...]
+    scores: tuple[tuple[float, ...], ...]
 
 
 def add(cursor: Cursor, gate: StoredGate) -> None:
     """Write what a gate plans; to write it again changes nothing."""
     cursor.execute(
-        "insert into gates values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing",
+        "insert into gates values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing",
         [
             *(gate.id, *gate.asks, gate.experiment, gate.answers, list(gate.battles)),
-            gate.begun_at,
+            *(gate.begun_at, list(gate.candidates) or None),
         ],
     )
 
@@ -93,10 +102,16 @@ def stored(cursor: Cursor) -> tuple[StoredGate, ...]:
     """Return all gates, the newest first."""
     rows = cursor.execute(
         "select gate, base, candidate, metric, margin, alpha, experiment, answers, battles, "
-        f"{utc('begun_at')} from gates order by begun_at desc, gate"
+        f"{utc('begun_at')}, candidates from gates "
+        "order by begun_at desc, list_position(candidates, candidate), gate"
     )
     return tuple(
-        StoredGate(*row[:8], battles=tuple(row[8]), begun_at=row[9].replace(tzinfo=UTC))
+        StoredGate(
+            *row[:8],
+            battles=tuple(row[8]),
+            begun_at=row[9].replace(tzinfo=UTC),
+            candidates=tuple(row[10] or ()),
+        )
         for row in rows.fetchall()
     )
 
@@ -104,7 +119,8 @@ def stored(cursor: Cursor) -> tuple[StoredGate, ...]:
 _SCORED = """
 with planned as (
     select
-        unnest(battles) as battle, generate_subscripts(battles, 1) as nth, base, candidate, metric
+        unnest(battles) as battle, generate_subscripts(battles, 1) as nth, metric,
+        list_concat([base], coalesce(candidates, [candidate])) as judged
     from gates
     where gate = $gate
 )
@@ -112,44 +128,38 @@ select
     planned.nth, planned.battle, left(turns.prompt, 200),
     coalesce(turns.category, ''),
     battles.mode,
-    any_value(score) filter (where battles.models[scores.place + 1] = base) as of_base,
-    any_value(score) filter (where battles.models[scores.place + 1] = candidate) as of_candidate
+    list({'model': battles.models[scores.place + 1], 'score': score}) as marks
 from planned
 join battles using (battle)
 join scores on scores.battle = planned.battle and scores.metric = planned.metric
 join turns on turns.battle = planned.battle and turns.turn = 0
-where scores.turn = 0
-group by all
-having of_base is not null and of_candidate is not null
+where scores.turn = 0 and planned.nth > $before
+    and list_contains(judged, battles.models[scores.place + 1])
+group by planned.nth, planned.battle, turns.prompt, turns.category, battles.mode, judged
+having count(distinct battles.models[scores.place + 1]) = len(judged)
 order by nth
 """
 
 
-def scored_prompts(cursor: Cursor, gate: StoredGate) -> tuple[ScoredPrompt, ...]:
-    """Return the prompts that count: those before the first one that is not answered whole.
+def scored_prompts(cursor: Cursor, gate: StoredGate, before: int = 0) -> tuple[ScoredPrompt, ...]:
+    """Return the prompts that count, and come after so many that are known already.
 
-    What ended out of turn waits: short answers end first, and are right more or less often.
+    A prompt counts if all before it are answered whole. What ended out of turn waits: short answers
+    end first, and are right more or less often.
     """
-    rows = cursor.execute(_SCORED, {"gate": gate.id}).fetchall()
+    values = {"gate": gate.id, "before": before * gate.answers}
+    rows = cursor.execute(_SCORED, values).fetchall()
+    models = gate.base, *gate.judged
     found: list[ScoredPrompt] = []
-    for at, answered in groupby(rows, key=lambda row: (row[0] - 1) // gate.answers):
+    for at, answered in groupby(rows, key=lambda row: (row[0] - 1) // gate.answers - before):
         of_prompt = list(answered)
         if at != len(found) or len(of_prompt) < gate.answers:
             break
-        _nth, battle, text, category, mode, *_scores = of_prompt[0]
-        marks = tuple(row[5:] for row in of_prompt)
-        found.append(ScoredPrompt(text, category, battle, Mode(mode), marks))
+        _nth, battle, text, category, mode, _scores = of_prompt[0]
+        marks = [{each["model"]: each["score"] for each in row[5]} for row in of_prompt]
+        of_models = tuple(tuple(each[model] for model in models) for each in marks)
+        found.append(ScoredPrompt(text, category, battle, Mode(mode), of_models))
     return tuple(found)
-
-
-def answered(cursor: Cursor, gate: StoredGate) -> int:
-    """Return how many of the planned battles are scored."""
-    rows = cursor.execute(
-        "select count(distinct battle) from scores where metric = ? and battle in "
-        "(select unnest(battles) from gates where gate = ?)",
-        [gate.metric, gate.id],
-    )
-    return rows.fetchall()[0][0]
 
 
 def count(cursor: Cursor) -> int:

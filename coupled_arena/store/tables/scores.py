@@ -11,7 +11,7 @@ from typing import Literal
 
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.records import Mode, Sampling, Score
-from coupled_arena.core.sql import Cursor, column_of
+from coupled_arena.core.sql import Cursor, column_of, value_of
 
 Source = Literal["benchmark", "import"]
 
@@ -61,6 +61,11 @@ def metrics(cursor: Cursor) -> dict[str, bool]:
         "where metric in (select metric from scores) order by metric"
     )
     return dict(rows.fetchall())
+
+
+def count(cursor: Cursor) -> int:
+    """Return how many there are."""
+    return value_of(cursor, "select count(*) from scores")
 
 
 def benchmarks(cursor: Cursor) -> list[str]:

@@ -200,6 +200,9 @@ select file, line, case
     when margin in (0, 1) or alpha in (0, 1) then 'margin and alpha lie between 0 and 1'
     when answers = 0 or len(battles) = 0 or len(battles) % answers > 0
         then 'its battles are not so many on each prompt'
+    when list_contains(candidates, base) or not list_contains(candidates, candidate)
+        or len(list_distinct(candidates)) < len(candidates)
+        then 'its candidates are not some models with the candidate among them'
 end as reason
 from in_gates
 where reason is not null

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from coupled_arena.api.gates import gate
 from coupled_arena.battles.gate_service import Asked, Gates, NoGates
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.language import N_, _, filled
+from coupled_arena.core.records import Mode
 from coupled_arena.store.database import Store
 from coupled_arena.store.tables.gates import StoredGate
 from coupled_arena.ui.parts.choices import IS_DARK, Fields
@@ -54,6 +55,7 @@ class GateView:
     asked: Asked | None
     gate: str | None
     answered: int
+    read: int  # answers, also of battles that tell what independent noise changes
     runs: tuple[tuple[str, int], ...]
     running: str | None
     crowded: bool
@@ -296,8 +298,9 @@ class GateTab:
         """Return what differs from what this session shows."""
         asked, known = self._read(values), self._live.all()
         shown_run = next((each for each in known if each.id == values[self._run]), None)
-        if shown_run is None and asked:
-            shown_run = next((each for each in known if each.asks == asked.key), None)
+        chosen = next(self._chosen_runs(asked, known), None) if asked else None
+        if shown_run is None:
+            shown_run = chosen
         if shown_run is None and not self._gates.models:  # nothing can be chosen
             shown_run = next(iter(known), None)
         standing = self._live.standing(shown_run) if shown_run else None
@@ -308,6 +311,7 @@ class GateTab:
             asked,
             shown_run and shown_run.id,
             standing.answered if standing else 0,
+            len(standing.rows.answers) if standing else 0,
             tuple((each.gate.id, each.answered) for each in listed),
             running.gate.id if running else None,
             running.crowded if running else False,
@@ -317,7 +321,7 @@ class GateTab:
         )
         if values[self._seen] == view:
             return {self._seen: gr.skip()}
-        over = standing is not None and standing.over
+        over = chosen is not None and self._live.standing(chosen).over
         return {
             self._seen: view,
             self._runs: gate_runs(listed, view.running),
@@ -327,6 +331,13 @@ class GateTab:
             self._progress: self._said(view, standing),
             **self._result(view, standing),
         }
+
+    def _chosen_runs(self, asked: Asked, known: Iterable[StoredGate]) -> Iterator[StoredGate]:
+        """Yield the runs that Start would go on with: of one candidate, and coupled."""
+        for each in known:
+            alike = each.asks == asked.key and not each.candidates
+            if alike and self._live.standing(each).mode is not Mode.INDEPENDENT:
+                yield each
 
     def _said(self, view: GateView, standing: GateStanding | None) -> Any:
         """Return how far the run on show is, what ended it, and that another one goes on."""

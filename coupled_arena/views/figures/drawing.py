@@ -158,8 +158,8 @@ def _with_numbers(
     return drawn.update_layout(meta={**drawn.layout.meta, **saved})
 
 
-def write_figures(result: Resampling, folder: Path) -> list[Path]:
-    """Write all figures that the experiment has data for, and return their files.
+def write_figures(result: Resampling | GateReport, folder: Path) -> list[Path]:
+    """Write all figures that a result has data for, and return their files.
 
     Each becomes a page that needs nothing else; and an SVG if a browser is there to draw it.
 
@@ -171,7 +171,25 @@ def write_figures(result: Resampling, folder: Path) -> list[Path]:
         The folder cannot be written to.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    drawn = {folder / each.file: draw() for each, draw in resampling_drawings(result).items()}
+    named = _of_gate(result) if isinstance(result, GateReport) else _of_resampling(result)
+    drawn = {folder / name: draw() for name, draw in named.items()}
     for figure in drawn.values():
         figure.update_layout(paper_bgcolor="white")
     return write_pictures(drawn, (PAGE, "svg"))
+
+
+def _of_resampling(result: Resampling) -> dict[str, Draw]:
+    return {figure.file: draw for figure, draw in resampling_drawings(result).items()}
+
+
+def _of_gate(found: GateReport) -> dict[str, Draw]:
+    """Return figures by their files; those of a further candidate are numbered."""
+    drawings: dict[str, Draw] = {}
+    for at, candidate in enumerate(found.candidates, 1):
+        for figure, draw in gate_drawings(found, candidate).items():
+            own = figure in (registry.GATE_CLOSING, registry.GATE_FLIPS)
+            if at == 1:
+                drawings[figure.file] = draw
+            elif own:
+                drawings[f"{figure.file}-{at}"] = draw
+    return drawings

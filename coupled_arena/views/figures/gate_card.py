@@ -168,7 +168,7 @@ def _on_the_axis(
         _("<b>{difference}</b> ({interval}, {level})"),
         difference=number(middle, "+.3f"),
         interval=localised(span(low, high, "+.3f")),
-        level=localised(interval_at(2 * report.settings.alpha)),
+        level=localised(interval_at(2 * report.settings.alpha / report.judged)),
     )
     # Within the picture, however near to an end the dot is.
     share = (middle - ends[0]) / (ends[1] - ends[0])

@@ -26,6 +26,7 @@ from coupled_arena.views.tables.gate_costs import known_costs
 from coupled_arena.views.words.gate import gate_words, verdict_name
 from coupled_arena.views.words.gate_costs import churn_words
 from coupled_arena.views.words.gate_runs import state_name
+from coupled_arena.views.words.names import modes_named
 
 _MOST = 12  # flips of a kind in sight
 _LONGEST = 90  # characters of a question in the list
@@ -127,13 +128,14 @@ def gate_runs(standings: Iterable[GateStanding], running: str | None) -> Markup:
     running : str or None
         The id of the run that goes on.
     """
-    heads = [_("Candidate"), _("Base"), _("Benchmark"), _("Margin"), _("Verdict")]
+    heads = [_("Candidate"), _("Base"), _("Benchmark"), _("Noise"), _("Margin"), _("Verdict")]
     heads += [_("Prompts"), _("Right to wrong"), _("Wrong to right")]
     rows = [
         (
             link(gate_address(each.gate), shown(each.gate.candidate)),
             each.gate.base,
             each.gate.metric,
+            modes_named([each.mode]) if each.mode else None,
             _sorted(each.gate.margin),
             state_name(each, running=each.gate.id == running),
             _sorted(each.answered),

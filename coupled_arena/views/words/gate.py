@@ -71,13 +71,13 @@ def _all(found: GateReport) -> Iterator[str]:
         yield gate_verdict(found, each)
         yield _difference(found, each)
         yield from _when(found, each)
-    if len(found.candidates) > 1:
+    if found.judged > 1:
         yield filled(
             _(
                 "All of this holds for the {k} candidates together: the chance of any wrong "
                 "“as good” is at most {alpha:g}."
             ),
-            k=len(found.candidates),
+            k=found.judged,
             alpha=found.settings.alpha,
         )
     if found.measure is Measure.VOTES:
@@ -116,7 +116,7 @@ def _difference(found: GateReport, candidate: CandidateGate) -> str:
         difference=_signed(found, candidate.difference),
         low=_signed(found, candidate.low),
         high=_signed(found, candidate.high),
-        level=localised(level(found.settings.alpha / len(found.candidates))),
+        level=localised(level(found.settings.alpha / found.judged)),
     )
 
 

@@ -18,3 +18,10 @@ def until(look: Callable[[], T]) -> T:
         assert time.monotonic() < deadline, f"nothing within {PATIENCE:.0f} s"
         time.sleep(0.1)
     return found
+
+
+def new_context(browser, **options):
+    """Return a context of a browser that waits as long as tests do; its own patience is 30 s."""
+    context = browser.new_context(**options)
+    context.set_default_timeout(1000 * PATIENCE)
+    return context

@@ -218,3 +218,9 @@ def test_no_test_beside_a_browser_starts_a_loop_in_its_thread():
         if re.search(r"\b(asyncio|anyio)\.run\b", path.read_text())
     }
     assert found == {"coroutines.py"}
+
+
+def test_every_browser_waits_as_long_as_tests_do():
+    folder = Path(__file__).parent
+    found = {p.name for p in folder.rglob("*.py") if re.search(r"\.new_context\(", p.read_text())}
+    assert found == {"patience.py"}

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.patience import PATIENCE
+from tests.patience import new_context
 from tests.small_models import SMALL_MODELS
 from tests.ui.raw_client import Visitor
 from tests.ui.server import serving
@@ -74,8 +74,7 @@ def browser():
 
 
 def new_page(browser, script, options):
-    context = browser.new_context(**options)
-    context.set_default_timeout(1000 * PATIENCE)
+    context = new_context(browser, **options)
     context.add_init_script(script)
     return context.new_page()
 

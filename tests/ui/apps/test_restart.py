@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from coupled_arena.core.passwords import hash_password
-from tests.patience import until
+from tests.patience import new_context, until
 from tests.small_models import SMALL_MODELS
 from tests.ui.apps.test_annotation import stored
 from tests.ui.raw_client import QUESTION
@@ -59,8 +59,7 @@ def restarted(tmp_path):
 @pytest.fixture
 def page(browser):
     """A page that may complain: its server goes away."""
-    context = browser.new_context()
-    context.set_default_timeout(120_000)
+    context = new_context(browser)
     yield context.new_page()
     context.close()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.patience import until
+from tests.patience import new_context, until
 from tests.ui.apps.test_restart import CONFIG, NOTE, OTHER, Restarted, loaded_again, open_at
 from tests.ui.server import read
 from tests.ui.visiting import ask_and_stop
@@ -55,8 +55,7 @@ def served(tmp_path, request):
 @pytest.fixture
 def page(browser, served):
     """A page of which the test says when it sleeps."""
-    context = browser.new_context()
-    context.set_default_timeout(120_000)
+    context = new_context(browser)
     opened = context.new_page()
     opened.clock.install()
     open_at(opened, served)

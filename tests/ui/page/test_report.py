@@ -8,6 +8,7 @@ import pytest
 from markupsafe import escape
 
 from coupled_arena.cli import main
+from tests.patience import new_context
 from tests.views.rubbish import SCRIPT, made
 
 FIGURES = 36
@@ -29,7 +30,7 @@ def visit(browser, page_file):
     contexts, requests, complaints = [], [], []
 
     def opened(width=1440, **options):
-        context = browser.new_context(viewport={"width": width, "height": 900}, **options)
+        context = new_context(browser, viewport={"width": width, "height": 900}, **options)
         contexts.append(context)
         page = context.new_page()
         page.on("request", lambda request: requests.append(request.url))
@@ -96,7 +97,7 @@ def test_a_name_that_were_left_as_markup_may_not_run(browser, page_file, tmp_pat
     one, others = unescaped.split("</figure>", 1)
     fewer = re.sub("<figure>.*?</figure>", "", others, flags=re.DOTALL)
     broken.write_text(f"{one}</figure>{fewer}", "utf-8")
-    context = browser.new_context()
+    context = new_context(browser)
     page = context.new_page()
     refused = []
     page.on("console", lambda said: refused.append(said.text))
@@ -108,7 +109,7 @@ def test_a_name_that_were_left_as_markup_may_not_run(browser, page_file, tmp_pat
 
 
 def test_tables_are_there_without_scripts(browser, page_file):
-    context = browser.new_context(java_script_enabled=False)
+    context = new_context(browser, java_script_enabled=False)
     page = context.new_page()
     page.goto(page_file.as_uri())
     assert page.locator("noscript").inner_text().startswith("Figures need scripts")

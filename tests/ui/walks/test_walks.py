@@ -17,7 +17,7 @@ from coupled_arena.core.passwords import hash_password
 from coupled_arena.store.database import Store
 from tests.analysis import test_coupling
 from tests.judging.scripted import KEY, scripted, verdict
-from tests.patience import until
+from tests.patience import new_context, until
 from tests.small_models import NAMES, SMALL_MODELS
 from tests.stored import fill
 from tests.ui import test_audit
@@ -114,8 +114,7 @@ def page(arena, visit):
 @pytest.fixture
 def patient(browser):
     """A page that may complain: its server goes away, or refuses."""
-    context = browser.new_context()
-    context.set_default_timeout(120_000)
+    context = new_context(browser)
     yield context.new_page()
     context.close()
 

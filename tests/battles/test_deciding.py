@@ -29,7 +29,7 @@ from coupled_arena.store.work_queues.judging import MatchupSelection, PendingMat
 from tests.batches import at_once
 from tests.battles.test_battle import QUESTION, finish, played
 from tests.judging.scripted import KEY, RESET, completion, failure, scripted, verdict
-from tests.patience import until
+from tests.patience import PATIENCE, until
 from tests.store.conftest import make_battle
 
 SPEC = JudgeSpec("strict", "strong", JudgePrompt("Judge well.", "0" * 64))
@@ -53,7 +53,7 @@ def judging(store, server):
     opened = []
 
     def build(hourly=1000, daily=1000):
-        judge = Judge(SPEC, base_url=server.url, key=KEY, timeout=30.0, patience=0.0)
+        judge = Judge(SPEC, base_url=server.url, key=KEY, timeout=PATIENCE, patience=0.0)
         opened.append(JudgeOnRequest(judge, 4, Allowance(hourly, daily)))
         return Decisions(store, opened[-1])
 
@@ -111,7 +111,7 @@ def test_nothing_of_it_is_told_or_stored_while_it_reads(arena, store, judging, s
     def second_waits(_):
         if len(server.asked) > 1:
             asked.set()
-            assert released.wait(60)
+            assert released.wait(PATIENCE)
         return verdict("A")
 
     server.script = second_waits
@@ -139,7 +139,7 @@ def test_nothing_of_it_is_told_or_stored_while_it_reads(arena, store, judging, s
 
 def test_called_off_the_round_is_its_visitors_again(arena, store, judging, server):
     released = threading.Event()
-    server.script = lambda _: verdict("A") if released.wait(60) else None
+    server.script = lambda _: verdict("A") if released.wait(PATIENCE) else None
     decisions, round_id = judging(), played(arena)
     current = arena.round_of("eve", round_id)
     before = nothing_decided(store)
@@ -371,8 +371,8 @@ def test_what_cannot_be_stored_decides_nothing(arena, store, judging, monkeypatc
 def test_closing_drops_what_is_in_flight(arena, store, server):
     store.write(lambda cursor: judges.bind(cursor, *SPEC.binding))
     released = threading.Event()
-    server.script = lambda _: verdict("A") if released.wait(60) else None
-    judge = Judge(SPEC, base_url=server.url, key=KEY, timeout=60.0, patience=0.0)
+    server.script = lambda _: verdict("A") if released.wait(PATIENCE) else None
+    judge = Judge(SPEC, base_url=server.url, key=KEY, timeout=PATIENCE, patience=0.0)
     current = arena.round_of("eve", played(arena))
     with closing(JudgeOnRequest(judge, 4, Allowance(9, 9))) as asking:
         decisions = Decisions(store, asking)

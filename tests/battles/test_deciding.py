@@ -119,7 +119,7 @@ def test_nothing_of_it_is_told_or_stored_while_it_reads(arena, store, judging, s
     current = arena.round_of("eve", round_id)
     before, version = nothing_decided(store), store.version()
     decisions.begin(current)
-    assert asked.wait(60)
+    assert asked.wait(PATIENCE)
     until(lambda: arena.view("eve", round_id).judging.answered == 1)
     decisions.begin(current)  # pressed twice, or in another tab
     assert (nothing_decided(store), store.version()) == (before, version)

@@ -14,6 +14,7 @@ from coupled_arena.generation.lockstep import LockstepEngine
 from coupled_arena.generation.worker import EngineWorker
 from coupled_arena.store.database import Store
 from coupled_arena.ui.tabs.compare import show
+from tests.patience import PATIENCE
 from tests.small_models import NAMES, catalog_of, save_other_spellings, save_small_models
 
 RED, GREEN, BLUE = NAMES
@@ -76,7 +77,7 @@ def test_a_comparison_says_that_noise_is_read_for_each_byte(config):
     try:
         for names, by_bytes in (((RED, BLUE), True), ((RED, GREEN), False)):
             started = compare(models, worker, names, "Why?", Mode.COUPLED, sampling, seed=5)
-            assert started.running.done.wait(60)
+            assert started.running.done.wait(PATIENCE)
             view = show(started.battle, started.running.texts)
             assert ("noise for each byte" in view["note"]) == by_bytes
             one, other = view["answers"]

@@ -157,7 +157,7 @@ def test_it_ends_at_once_in_the_middle_of_questions(store, fill, judging):
     closed = threading.Event()
 
     def hang(_):
-        assert closed.wait(60)  # else closing has waited for the answer
+        assert closed.wait(PATIENCE)  # else closing has waited for the answer
         return verdict()
 
     with scripted(hang) as server:

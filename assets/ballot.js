@@ -28,6 +28,7 @@ const undo = () => {
 const submit = (ranks, both_bad = false) => {
   if (sent) return;
   sent = true;
+  namesWanted = true; // unless the vote can be undone first
   trigger("vote", { ranks, both_bad });
   setTimeout(() => { // refused: let the visitor try again, on what there is now
     if (!sent) return;

@@ -75,6 +75,7 @@ const noteVote = (before) => {
   if (votedOf(view) || !same) undone = null;
   else if (before.recorded) undone = before.recorded;
   if (!view?.recorded) return;
+  namesWanted = false;
   until = performance.now() + 1000 * view.recorded.left;
   asking = WAIT;
   countDown();
@@ -84,5 +85,5 @@ const noteVote = (before) => {
 const undoing = (view) => [
   { ...action("undo", say("Undo"), "U", () => trigger("undo")), also: "Backspace", count: secondsLeft() },
   view.blind ? action("next", say("Next battle"), "N", () => trigger("next"), "primary")
-    : { ...action("names", say("Show the names now"), "N", () => trigger("names"), "primary"), also: "Enter" },
+    : { ...action("names", say("Show the names now"), "N", () => { namesWanted = true; trigger("names"); }, "primary"), also: "Enter" },
 ];

@@ -16,14 +16,10 @@ const answerCard = (el, view, number, text, index) => {
   const place = vote?.ranks[index] ?? placeOf(index);
   const head = [el(`${key} letter`, "span", "", LETTERS[index])];
   if (view.reveal) head.push(el(`${key} name`, "strong", "name", view.reveal.models[index]));
+  head.push(stateNode(el, key, view, turn, index));
   if (place && (view.size > 2 || view.reveal)) {
     const words = vote?.both_bad ? say("bad") : say("place {place}", { place });
     head.push(el(`${key} place`, "span", `place place-${place}`, words));
-  }
-  const limit = turn.cut_at?.[index] ?? null;
-  if (limit !== null) {
-    const cut = limit ? sayN("cut at {n} token", "cut at {n} tokens", limit) : say("cut at the limit");
-    head.push(el(`${key} cut`, "span", "cut", cut));
   }
   const orders = view.size > 2 && !vote && !view.judging;
   if (orders && !place) head.push(pickButton(el, key, index));
@@ -83,9 +79,12 @@ const ballot = (el, view) => {
   group.setAttribute("aria-label", view.reveal || view.counted ? say("What next") : say("Your vote"));
   const words = el("said", "p", "said", saidOf(view));
   words.setAttribute("role", "status");
-  const line = lost && !view.reveal && !view.counted ? [words, el("lost", "p", "broken", LOST)] : [words];
+  const line = lost && !view.reveal && !view.counted ? [el("lost", "p", "broken", LOST), words] : [words];
   const deaf = actions(view).some((each) => !hears(nameOf(each), performance.now()));
-  return el("bar", "div", deaf ? "bar deaf" : "bar", [...line, group]);
+  // What is said stands where no button is: beside Stop, or in place of the vote that was cast.
+  const beside = actions(view).some(({ at }) => at === "stop") ? "beside" : "";
+  const state = votedOf(view) || view.judging ? "voted" : `open ${beside}`;
+  return el("bar", "div", `bar ${state}${deaf ? " deaf" : ""}`, [...line, group]);
 };
 
 const saidOf = (view) => {
@@ -94,9 +93,6 @@ const saidOf = (view) => {
   if (votedOf(view)) return vote;
   return `${view.unjudged ?? ""} ${vote} ${sameWords(view)}`.trim();
 };
-
-const ORDER = say("Choose the answers from best to worst. Between two of them, “Level with the "
-  + "last” puts both on one place.");
 
 // The place in the queue, as sent last: it may move many times a second, and is read aloud.
 const CALM = 3000; // milliseconds
@@ -130,80 +126,25 @@ const sameWords = (view) => {
     : say("These answers have the same words, so none is better: vote a tie, or ask a follow-up.");
 };
 
-// What a visitor who kept the commitment can check.
-// How the pairs of a battle stand by people's votes, once its names are known.
-const standingNodes = (el, view) => {
-  if (!view.standings?.length) return [];
-  const lines = view.standings.map(({ pair, href, votes, words }) => {
-    const name = `standing ${pair}`;
-    const link = el(`${name} link`, "a", "", votes);
-    link.setAttribute("href", href);
-    return el(name, "li", "", [
-      el(`${name} pair`, "strong", "", `${pair}: `), link, el(`${name} words`, "span", "", `, ${words}`),
-    ]);
-  });
-  const group = el("standings", "section", "standings", [
-    el("standings head", "p", "hint", say("How people voted so far, your vote included")),
-    el("standings list", "ul", "", lines),
-  ]);
-  group.setAttribute("aria-label", say("How people voted on these models so far"));
-  return [group];
-};
-
-const proof = (el, reveal) => {
-  const later = reveal.commitment && say("shown after your votes on the other battles with this seed");
-  const rows = [[say("Seed"), reveal.seed ?? later], [say("Nonce"), reveal.nonce], [say("Commitment"), reveal.commitment],
-    [say("Battle"), reveal.battle], [say("Vote"), reveal.vote]].filter(([, value]) => value);
-  const inside = [el("proof head", "summary", "", say("Proof")), el("facts", "dl", "", rows.flatMap(
-    ([name, value]) => [el(`fact ${name}`, "dt", "", name), el(`fact ${name} is`, "dd", "", value)],
-  ))];
-  if (reveal.commitment) {
-    inside.push(el("facts hint", "p", "hint", say("The commitment shown before your vote is the "
-      + "SHA-256 of the nonce followed by the seed (8 bytes, little-endian). The battle replays "
-      + "from its seed.")));
-  }
-  return el("proof", "details", "proof", inside);
-};
-
-const revealNote = (el, reveal, stored) => {
-  const how = {
-    coupled: say("Coupled: every model read the same noise."),
-    independent: say("Independent: each model had noise of its own."),
-    unknown: say("Imported: nobody knows their noise."),
-  }[reveal.mode];
-  const what = reveal.source === null
-    ? say("The judge decided this round: its verdict is stored, and no vote of yours.")
-    : reveal.source === "identical"
-    ? say("The answers are identical: recorded as a tie, nobody needs to judge it.")
-    : reveal.early ? say("Your vote is recorded, as cast before the answers had ended.")
-      : say("Your vote is recorded.");
-  const lines = [el("told", "p", "", `${what} ${how}`)];
-  if (reveal.source !== "identical" && reveal.same.length) {
-    const words = reveal.same.map((group) => say("{answers} had the same words when you voted. They share the better of your places.", { answers: listed(group) })).join(" ");
-    lines.push(el("told same", "p", "", words));
-  }
-  if (!stored) {
-    const link = el("told battle", "a", "", say("This battle among all"));
-    link.setAttribute("href", `?battle=${encodeURIComponent(reveal.battle)}`);
-    lines.push(el("told where", "p", "", [link]));
-  }
-  lines.push(proof(el, reveal));
-  return el("reveal", "section", "reveal", lines);
+// What one can do with a battle that has its names.
+const resultTools = (el, view) => {
+  if (view.stored) return [];
+  const link = el("told battle", "a", "", say("This battle among all"));
+  link.setAttribute("href", `?battle=${encodeURIComponent(view.reveal?.battle)}`);
+  return view.reveal ? [link] : [];
 };
 
 const foot = (el, view) => {
   if (view.error) return [el("broken", "p", "broken", view.error)];
   const nodes = whyNodes(el, view);
-  nodes.push(...standingNodes(el, view));
-  if (view.reveal) nodes.push(...judgedNodes(el, view), revealNote(el, view.reveal, view.stored));
+  if (view.reveal && !view.stored) nodes.push(...divergence(el, view, view.turns.length - 1));
+  if (view.reveal) nodes.push(...judgedNodes(el, view), proof(el, view.reveal));
   else if (view.counted) nodes.push(el("then", "p", "hint", view.counted.then));
-  else if (view.size > 2 && !view.recorded && !view.judging) nodes.push(el("hint", "p", "hint", ORDER));
-  nodes.push(...judgeButton(el, view), reading.node(el), keySwitch(el));
-  if (!view.reveal && view.commitment) {
-    nodes.push(el("commitment", "p", "commitment", say("Commitment {hash}", { hash: view.commitment })));
-  }
   return [...nodes, ballot(el, view)];
 };
+
+const divergence = (el, view, number) =>
+  divergenceNodes(el, view.reveal.battle, number, view.turns[number].answers);
 
 const turnNodes = (el, view, turn, number) => {
   const formats = reading.formats();
@@ -213,10 +154,9 @@ const turnNodes = (el, view, turn, number) => {
   ])] : [];
   const cards = turn.answers.map((text, index) => answerCard(el, view, number, text, index));
   nodes.push(textNode(el, `${number} question`, "question", turn.prompt, { formats }));
-  nodes.push(el(`${number} answers`, "div", `answers of-${view.size}`, cards));
-  if (view.reveal && !view.stored) {
-    nodes.push(...divergenceNodes(el, view.reveal.battle, number, turn.answers));
-  }
+  const newest = number === view.turns.length - 1 ? " newest" : "";
+  nodes.push(el(`${number} answers`, "div", `answers of-${view.size}${newest}`, cards));
+  if (view.reveal && !view.stored && !newest) nodes.push(...divergence(el, view, number));
   return nodes;
 };
 
@@ -235,9 +175,12 @@ const draw = () => {
   turns = view.turns.length;
   meet([...actions(view), ordering, ...(why ? [whyAction()] : [])].map(nameOf));
   paint((el) => [
+    roundHead(el, view, { tools: view.error ? [] : judgeButton(el, view), switches: [reading.node(el), keySwitch(el)] }),
+    ...resultNodes(el, view, resultTools(el, view)),
     ...view.turns.flatMap((turn, number) => turnNodes(el, view, turn, number)),
     ...foot(el, view),
   ]);
+  showResult();
   if (fresh && view.resumed) makeRoom(false);
   if (view.resumed || !(fresh || continued)) return;
   if (fresh) makeRoom(takeFocus(view.turns[0].prompt));

@@ -172,7 +172,7 @@ class AnnotationTab:
     def _show(
         self, view: RoundView, round_id: str, request: gr.Request, **told: Any
     ) -> dict[str, Any]:
-        panel = show(view, self._annotation.store, **told)
+        panel = show(view, self._annotation.store, voter=visitor(request), **told)
         return panel | judge_view(self._judged, view, round_id, request)
 
     def _changed(self, view: RoundView, round_id: str, request: gr.Request) -> tuple[Any, ...]:

@@ -285,7 +285,7 @@ class BattleTab:
     def _show(
         self, view: RoundView, round_id: str, request: gr.Request, **options: Any
     ) -> dict[str, Any]:
-        panel = show(view, self._arena.store, **options)
+        panel = show(view, self._arena.store, voter=visitor(request), **options)
         return panel | judge_view(self._feedback, view, round_id, request)
 
 

@@ -206,7 +206,7 @@ def test_votes_by_key_until_nothing_is_left(visit, tmp_path):
         while page.locator("#round .ballot").count():
             question, size = page.inner_text(".question"), page.locator("#round .answer").count()
             assert page.locator("#round .name").count() == 0
-            commitment = page.inner_text(".commitment").removeprefix("Commitment ")
+            commitment = page.text_content(".commitment").removeprefix("Commitment ")
             for key in ["b"] if size == 2 else ["2", "1", "=", "3", "Enter"]:
                 page.keyboard.press(key)
             told = revealed(page)

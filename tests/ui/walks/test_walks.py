@@ -145,7 +145,7 @@ def test_answers_stream_and_a_vote_that_was_undone_is_cast_anew(arena, page, vis
     )
     stop(page)
     assert all(late.startswith(begun) for begun, late in zip(early, texts(page), strict=True))
-    commitment = page.inner_text(".commitment").removeprefix("Commitment ")
+    commitment = page.text_content(".commitment").removeprefix("Commitment ")
     assert page.query_selector("#round .name") is None
     press(page, "a", "Recorded: A is better")
     press(page, "u", "Undone")

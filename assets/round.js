@@ -37,10 +37,12 @@ const answerCard = (el, view, number, text, index) => {
 };
 
 // `name` is what it hears by, see `meet`; `act` is null where it does nothing for now.
-const button = (el, key, name, label, shortcut, className, act, count) => {
+const button = (el, key, name, label, shortcuts, className, act, count) => {
   const face = [el(`${key} label`, "span", "", label)];
   if (count !== undefined) face.push(el(`${key} count`, "span", "count", `(${count})`));
-  if (keysOn) face.push(el(`${key} key`, "kbd", "", shortcut === "Backspace" ? "⌫" : shortcut));
+  if (keysOn) {
+    face.push(...shortcuts.map((each) => el(`${key} key ${each}`, "kbd", "", each === "Backspace" ? "⌫" : each)));
+  }
   for (const extra of face.slice(1)) extra.setAttribute("aria-hidden", "true");
   const node = el(key, "button", className, face);
   node.type = "button";
@@ -49,24 +51,25 @@ const button = (el, key, name, label, shortcut, className, act, count) => {
     if (event.detail) root.focus({ preventScroll: true }); // by mouse: Enter is not to press it again
     if (act && hearsEvent(name, event)) act();
   };
-  if (keysOn) node.setAttribute("aria-keyshortcuts", shortcut);
+  if (keysOn) node.setAttribute("aria-keyshortcuts", shortcuts.join(" "));
   else node.removeAttribute("aria-keyshortcuts");
   return node;
 };
 
 const pickButton = (el, key, index) => {
   const act = () => choose(index);
-  const node = button(el, `${key} pick`, nameOf(ordering), say("Next best"), LETTERS[index], "pick", act);
+  const node = button(el, `${key} pick`, nameOf(ordering), say("Next best"), [LETTERS[index]], "pick", act);
   node.setAttribute("aria-label", say("{letter} is next best", { letter: LETTERS[index] }));
   node.setAttribute("aria-disabled", String(!hears(nameOf(ordering), performance.now())));
   return node;
 };
 
-const actionButton = (el, { at, label, key, act, look, off, count }, kind) => {
+const actionButton = (el, { at, label, key, act, look, off, count, digit }, kind) => {
   const name = nameOf({ at, key });
   const waits = off || !hears(name, performance.now());
   const shown = `${kind} at-${at} ${off ? "" : look}${waits ? " waiting" : ""}`.trim();
-  const node = button(el, `do ${at} ${key}`, name, label, key, shown, off ? null : act, count);
+  const keys = digit ? [key, digit] : [key];
+  const node = button(el, `do ${at} ${key}`, name, label, keys, shown, off ? null : act, count);
   node.setAttribute("aria-disabled", String(waits)); // `disabled` would drop the focus
   return node;
 };
@@ -82,7 +85,7 @@ const ballot = (el, view) => {
   const line = lost && !view.reveal && !view.counted ? [el("lost", "p", "broken", LOST), words] : [words];
   const deaf = actions(view).some((each) => !hears(nameOf(each), performance.now()));
   // What is said stands where no button is: beside Stop, or in place of the vote that was cast.
-  const beside = actions(view).some(({ at }) => at === "stop") ? "beside" : "";
+  const beside = view.last && !votedOf(view) ? "back" : actions(view).some(({ at }) => at === "stop") ? "beside" : "";
   const state = votedOf(view) || view.judging ? "voted" : `open ${beside}`;
   return el("bar", "div", `bar ${state}${deaf ? " deaf" : ""}`, [...line, group]);
 };
@@ -126,14 +129,6 @@ const sameWords = (view) => {
     : say("These answers have the same words, so none is better: vote a tie, or ask a follow-up.");
 };
 
-// What one can do with a battle that has its names.
-const resultTools = (el, view) => {
-  if (view.stored) return [];
-  const link = el("told battle", "a", "", say("This battle among all"));
-  link.setAttribute("href", `?battle=${encodeURIComponent(view.reveal?.battle)}`);
-  return view.reveal ? [link] : [];
-};
-
 const foot = (el, view) => {
   if (view.error) return [el("broken", "p", "broken", view.error)];
   const nodes = whyNodes(el, view);
@@ -169,17 +164,19 @@ const draw = () => {
   const shown = `${view.commitment} ${view.turns[0].prompt}`;
   const fresh = shown !== drawn;
   const continued = !fresh && view.turns.length > turns;
-  if (fresh) forgetOrder();
+  if (fresh) { forgetOrder(); unmark(); }
   if (votedOf(view)) sent = false;
   drawn = shown;
   turns = view.turns.length;
   meet([...actions(view), ordering, ...(why ? [whyAction()] : [])].map(nameOf));
   paint((el) => [
-    roundHead(el, view, { tools: view.error ? [] : judgeButton(el, view), switches: [reading.node(el), keySwitch(el)] }),
+    roundHead(el, view, { tools: [...differenceButton(el, view), ...(view.error ? [] : judgeButton(el, view))], switches: [reading.node(el), keySwitch(el), ...staySwitch(el, view)] }),
+    ...differenceNote(el),
     ...resultNodes(el, view, resultTools(el, view)),
     ...view.turns.flatMap((turn, number) => turnNodes(el, view, turn, number)),
     ...foot(el, view),
   ]);
+  if (markWords()) redraw(); // how many there are
   showResult();
   if (fresh && view.resumed) makeRoom(false);
   if (view.resumed || !(fresh || continued)) return;

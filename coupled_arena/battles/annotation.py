@@ -1,7 +1,7 @@
 """Rounds over stored battles: made elsewhere, voted on here, with no model at hand.
 
-Where names are not told after each vote, a voter goes on with the vote: the next battle opens, and
-the vote before can be undone as long as its time lasts.
+Where names are not told after each vote, a vote opens the next battle. The vote before can be
+undone as long as its time lasts.
 """
 
 from __future__ import annotations

@@ -88,11 +88,11 @@ const noteVote = (before) => {
     lastKnown = view?.last?.vote;
     lastUntil = performance.now() + 1000 * (view?.last?.left ?? 0);
   }
-  countDown();
-  if (!view?.recorded) return;
-  namesWanted = false;
-  until = performance.now() + 1000 * view.recorded.left;
-  asking = WAIT;
+  if (view?.recorded) {
+    namesWanted = false;
+    until = performance.now() + 1000 * view.recorded.left;
+    asking = WAIT;
+  }
   countDown();
 };
 

@@ -62,10 +62,10 @@ def _library(url: str) -> str:
     return str(resource(f"assets/vendor/{url.partition('/vendor/')[2]}"))
 
 
-def tell(page: Any, view: RoundView, *, judged: bool = True) -> None:
-    """Show a round, as the server would."""
+def tell(page: Any, view: RoundView, *, judged: bool = True, **more: Any) -> None:
+    """Show a round, as the server would; there may be more that a tab adds to it."""
     beside = {"judge": {"name": "strict", "decides": judged and not view.stored, "events": None}}
-    page.evaluate("view => window.tell(view)", json.loads(json.dumps(show(view) | beside)))
+    page.evaluate("view => window.tell(view)", json.loads(json.dumps(show(view) | beside | more)))
 
 
 def stages(size: int = 2, *, stored: bool = False, name: str = "one") -> dict[str, RoundView]:

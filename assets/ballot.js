@@ -28,7 +28,8 @@ const undo = () => {
 const submit = (ranks, both_bad = false) => {
   if (sent) return;
   sent = true;
-  trigger("vote", { ranks, both_bad });
+  namesWanted = true; // unless the vote can be undone first
+  trigger("vote", { ranks, both_bad, go_on: goesOn() });
   setTimeout(() => { // refused: let the visitor try again, on what there is now
     if (!sent) return;
     sent = false;
@@ -81,7 +82,7 @@ const choices = (view) => {
       action("second", say("Tie"), "T", () => submit(all), "", waits),
       action("third", say("Both are bad"), "X", bad, "", waits),
       action("fourth", say("B is better"), "B", () => submit([2, 1]), "primary", same),
-    ];
+    ].map((each, at) => ({ ...each, also: String(at + 1), digit: String(at + 1) }));
   }
   const complete = groups.flat().length === view.size;
   const turnLevel = () => { level = groups.length > 0; draw(); };
@@ -100,6 +101,7 @@ const actions = (view) => {
   const list = choices(view);
   if (view.judge?.decides) list.push(decides(view));
   if (view.stored) list.push(action("stop", say("Skip"), "S", () => trigger("skip")));
+  list.push(...lookingBack(view));
   if (view.running) list.push(action("stop", say("Stop"), "S", () => trigger("stop")));
   return list;
 };

@@ -28,8 +28,10 @@ const follow = () => {
   own.addEventListener("end", ({ data }) => {
     own.close();
     clearTimeout(waiting);
-    if (JSON.parse(data).look) { trigger("look"); return; }
+    const { look, stopped } = JSON.parse(data);
+    if (look) { trigger("look"); return; }
     view.running = false;
+    view.turns.at(-1).stopped = stopped;
     redraw();
   });
   const complain = () => {

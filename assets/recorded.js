@@ -4,6 +4,9 @@ let until = 0; // when the time is over, in milliseconds of this page
 let ticking;
 let asking; // milliseconds until the server is asked once more how the vote is
 let undone = null; // the vote that was taken back last, while its round is on show
+let lastUntil = 0; // when the time of the vote on the battle before is over
+let lastKnown = null; // which vote that is
+let takenBack = null; // the vote on the battle before, while it is being taken back
 
 const listed = (places) => {
   const letters = places.map((index) => LETTERS[index]);
@@ -46,14 +49,19 @@ const voteInWords = (view) => {
     return view.recorded.early ? say("Recorded: {vote}. Answers stopped.", { vote })
       : say("Recorded: {vote}.", { vote });
   }
-  return !undone ? "" : undone.early ? say("Undone. Vote again. The answers stay stopped.")
-    : say("Undone. Vote again.");
+  if (undone) {
+    return undone.early ? say("Undone. Vote again. The answers stay stopped.") : say("Undone. Vote again.");
+  }
+  return lastLeft(view) ? say("Recorded before: {vote}.", { vote: inWords(view.last) }) : "";
 };
 
-const secondsLeft = () => Math.max(0, Math.ceil((until - performance.now()) / 1000));
+const secondsTo = (moment) => Math.max(0, Math.ceil((moment - performance.now()) / 1000));
+const secondsLeft = () => secondsTo(until);
+const lastLeft = (view) => (view?.last && !votedOf(view) ? secondsTo(lastUntil) : 0);
 
 const countDown = () => {
   clearTimeout(ticking);
+  if (lastLeft(view)) ticking = setTimeout(() => { redraw(); countDown(); }, (lastUntil - performance.now()) % 1000 || 1000);
   if (!view?.recorded) return;
   const left = until - performance.now();
   if (left > 0) {
@@ -74,15 +82,54 @@ const noteVote = (before) => {
     && (!view.stored || sameTexts(before, view)); // imports have no commitment
   if (votedOf(view) || !same) undone = null;
   else if (before.recorded) undone = before.recorded;
-  if (!view?.recorded) return;
-  until = performance.now() + 1000 * view.recorded.left;
-  asking = WAIT;
+  if (takenBack && view && !votedOf(view) && !same) undone = takenBack;
+  takenBack = null;
+  if (view?.last?.vote !== lastKnown) {
+    lastKnown = view?.last?.vote;
+    lastUntil = performance.now() + 1000 * (view?.last?.left ?? 0);
+  }
+  if (view?.recorded) {
+    namesWanted = false;
+    until = performance.now() + 1000 * view.recorded.left;
+    asking = WAIT;
+  }
   countDown();
 };
 
-// Where no name is told there is nothing to wait for: the next battle lets the vote count.
+// Where no name is told, a vote goes on to the next battle. It can be undone from there, or its reasons
+// given, for which a visitor goes back. They may also choose to stay after each vote.
+const STAYS = "coupled-arena-stay";
+let stays = remembered(STAYS) === "on";
+const goesOn = () => Boolean(view?.blind && view.stored && !stays);
+
+const staySwitch = (el, view) => {
+  if (!view.blind || !view.stored) return [];
+  const box = el("stay switch", "input");
+  box.type = "checkbox";
+  box.checked = !stays;
+  box.onchange = () => {
+    stays = !box.checked;
+    remembered(STAYS, stays ? "on" : "off");
+  };
+  const words = say("A vote goes on to the next battle (off: the battle stays, for your reasons)");
+  return [el("stay", "label", "keys stay", [box, el("stay words", "span", "", words)])];
+};
+
+const lookingBack = (view) => {
+  if (!view.last) return [];
+  const back = (undo) => () => {
+    takenBack = undo ? view.last : null;
+    trigger("back", { undo });
+  };
+  const why = action("why", say("Say why"), "W", back(false));
+  if (!lastLeft(view)) return [why];
+  const also = view.size === 2 ? "Backspace" : null; // of an order that key takes back the last place
+  return [{ ...action("undo", say("Undo"), "U", back(true)), also, count: lastLeft(view) }, why];
+};
+
+// There is nothing to wait for, either: the next battle lets the vote count.
 const undoing = (view) => [
   { ...action("undo", say("Undo"), "U", () => trigger("undo")), also: "Backspace", count: secondsLeft() },
   view.blind ? action("next", say("Next battle"), "N", () => trigger("next"), "primary")
-    : { ...action("names", say("Show the names now"), "N", () => trigger("names"), "primary"), also: "Enter" },
+    : { ...action("names", say("Show the names now"), "N", () => { namesWanted = true; trigger("names"); }, "primary"), also: "Enter" },
 ];

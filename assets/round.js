@@ -16,14 +16,10 @@ const answerCard = (el, view, number, text, index) => {
   const place = vote?.ranks[index] ?? placeOf(index);
   const head = [el(`${key} letter`, "span", "", LETTERS[index])];
   if (view.reveal) head.push(el(`${key} name`, "strong", "name", view.reveal.models[index]));
+  head.push(stateNode(el, key, view, turn, index));
   if (place && (view.size > 2 || view.reveal)) {
     const words = vote?.both_bad ? say("bad") : say("place {place}", { place });
     head.push(el(`${key} place`, "span", `place place-${place}`, words));
-  }
-  const limit = turn.cut_at?.[index] ?? null;
-  if (limit !== null) {
-    const cut = limit ? sayN("cut at {n} token", "cut at {n} tokens", limit) : say("cut at the limit");
-    head.push(el(`${key} cut`, "span", "cut", cut));
   }
   const orders = view.size > 2 && !vote && !view.judging;
   if (orders && !place) head.push(pickButton(el, key, index));
@@ -41,10 +37,12 @@ const answerCard = (el, view, number, text, index) => {
 };
 
 // `name` is what it hears by, see `meet`; `act` is null where it does nothing for now.
-const button = (el, key, name, label, shortcut, className, act, count) => {
+const button = (el, key, name, label, shortcuts, className, act, count) => {
   const face = [el(`${key} label`, "span", "", label)];
   if (count !== undefined) face.push(el(`${key} count`, "span", "count", `(${count})`));
-  if (keysOn) face.push(el(`${key} key`, "kbd", "", shortcut === "Backspace" ? "⌫" : shortcut));
+  if (keysOn) {
+    face.push(...shortcuts.map((each) => el(`${key} key ${each}`, "kbd", "", each === "Backspace" ? "⌫" : each)));
+  }
   for (const extra of face.slice(1)) extra.setAttribute("aria-hidden", "true");
   const node = el(key, "button", className, face);
   node.type = "button";
@@ -53,24 +51,25 @@ const button = (el, key, name, label, shortcut, className, act, count) => {
     if (event.detail) root.focus({ preventScroll: true }); // by mouse: Enter is not to press it again
     if (act && hearsEvent(name, event)) act();
   };
-  if (keysOn) node.setAttribute("aria-keyshortcuts", shortcut);
+  if (keysOn) node.setAttribute("aria-keyshortcuts", shortcuts.join(" "));
   else node.removeAttribute("aria-keyshortcuts");
   return node;
 };
 
 const pickButton = (el, key, index) => {
   const act = () => choose(index);
-  const node = button(el, `${key} pick`, nameOf(ordering), say("Next best"), LETTERS[index], "pick", act);
+  const node = button(el, `${key} pick`, nameOf(ordering), say("Next best"), [LETTERS[index]], "pick", act);
   node.setAttribute("aria-label", say("{letter} is next best", { letter: LETTERS[index] }));
   node.setAttribute("aria-disabled", String(!hears(nameOf(ordering), performance.now())));
   return node;
 };
 
-const actionButton = (el, { at, label, key, act, look, off, count }, kind) => {
+const actionButton = (el, { at, label, key, act, look, off, count, digit }, kind) => {
   const name = nameOf({ at, key });
   const waits = off || !hears(name, performance.now());
   const shown = `${kind} at-${at} ${off ? "" : look}${waits ? " waiting" : ""}`.trim();
-  const node = button(el, `do ${at} ${key}`, name, label, key, shown, off ? null : act, count);
+  const keys = digit ? [key, digit] : [key];
+  const node = button(el, `do ${at} ${key}`, name, label, keys, shown, off ? null : act, count);
   node.setAttribute("aria-disabled", String(waits)); // `disabled` would drop the focus
   return node;
 };
@@ -83,9 +82,12 @@ const ballot = (el, view) => {
   group.setAttribute("aria-label", view.reveal || view.counted ? say("What next") : say("Your vote"));
   const words = el("said", "p", "said", saidOf(view));
   words.setAttribute("role", "status");
-  const line = lost && !view.reveal && !view.counted ? [words, el("lost", "p", "broken", LOST)] : [words];
+  const line = lost && !view.reveal && !view.counted ? [el("lost", "p", "broken", LOST), words] : [words];
   const deaf = actions(view).some((each) => !hears(nameOf(each), performance.now()));
-  return el("bar", "div", deaf ? "bar deaf" : "bar", [...line, group]);
+  // What is said stands where no button is: beside Stop, or in place of the vote that was cast.
+  const beside = view.last && !votedOf(view) ? "back" : actions(view).some(({ at }) => at === "stop") ? "beside" : "";
+  const state = votedOf(view) || view.judging ? "voted" : `open ${beside}`;
+  return el("bar", "div", `bar ${state}${deaf ? " deaf" : ""}`, [...line, group]);
 };
 
 const saidOf = (view) => {
@@ -94,9 +96,6 @@ const saidOf = (view) => {
   if (votedOf(view)) return vote;
   return `${view.unjudged ?? ""} ${vote} ${sameWords(view)}`.trim();
 };
-
-const ORDER = say("Choose the answers from best to worst. Between two of them, “Level with the "
-  + "last” puts both on one place.");
 
 // The place in the queue, as sent last: it may move many times a second, and is read aloud.
 const CALM = 3000; // milliseconds
@@ -130,80 +129,17 @@ const sameWords = (view) => {
     : say("These answers have the same words, so none is better: vote a tie, or ask a follow-up.");
 };
 
-// What a visitor who kept the commitment can check.
-// How the pairs of a battle stand by people's votes, once its names are known.
-const standingNodes = (el, view) => {
-  if (!view.standings?.length) return [];
-  const lines = view.standings.map(({ pair, href, votes, words }) => {
-    const name = `standing ${pair}`;
-    const link = el(`${name} link`, "a", "", votes);
-    link.setAttribute("href", href);
-    return el(name, "li", "", [
-      el(`${name} pair`, "strong", "", `${pair}: `), link, el(`${name} words`, "span", "", `, ${words}`),
-    ]);
-  });
-  const group = el("standings", "section", "standings", [
-    el("standings head", "p", "hint", say("How people voted so far, your vote included")),
-    el("standings list", "ul", "", lines),
-  ]);
-  group.setAttribute("aria-label", say("How people voted on these models so far"));
-  return [group];
-};
-
-const proof = (el, reveal) => {
-  const later = reveal.commitment && say("shown after your votes on the other battles with this seed");
-  const rows = [[say("Seed"), reveal.seed ?? later], [say("Nonce"), reveal.nonce], [say("Commitment"), reveal.commitment],
-    [say("Battle"), reveal.battle], [say("Vote"), reveal.vote]].filter(([, value]) => value);
-  const inside = [el("proof head", "summary", "", say("Proof")), el("facts", "dl", "", rows.flatMap(
-    ([name, value]) => [el(`fact ${name}`, "dt", "", name), el(`fact ${name} is`, "dd", "", value)],
-  ))];
-  if (reveal.commitment) {
-    inside.push(el("facts hint", "p", "hint", say("The commitment shown before your vote is the "
-      + "SHA-256 of the nonce followed by the seed (8 bytes, little-endian). The battle replays "
-      + "from its seed.")));
-  }
-  return el("proof", "details", "proof", inside);
-};
-
-const revealNote = (el, reveal, stored) => {
-  const how = {
-    coupled: say("Coupled: every model read the same noise."),
-    independent: say("Independent: each model had noise of its own."),
-    unknown: say("Imported: nobody knows their noise."),
-  }[reveal.mode];
-  const what = reveal.source === null
-    ? say("The judge decided this round: its verdict is stored, and no vote of yours.")
-    : reveal.source === "identical"
-    ? say("The answers are identical: recorded as a tie, nobody needs to judge it.")
-    : reveal.early ? say("Your vote is recorded, as cast before the answers had ended.")
-      : say("Your vote is recorded.");
-  const lines = [el("told", "p", "", `${what} ${how}`)];
-  if (reveal.source !== "identical" && reveal.same.length) {
-    const words = reveal.same.map((group) => say("{answers} had the same words when you voted. They share the better of your places.", { answers: listed(group) })).join(" ");
-    lines.push(el("told same", "p", "", words));
-  }
-  if (!stored) {
-    const link = el("told battle", "a", "", say("This battle among all"));
-    link.setAttribute("href", `?battle=${encodeURIComponent(reveal.battle)}`);
-    lines.push(el("told where", "p", "", [link]));
-  }
-  lines.push(proof(el, reveal));
-  return el("reveal", "section", "reveal", lines);
-};
-
 const foot = (el, view) => {
   if (view.error) return [el("broken", "p", "broken", view.error)];
   const nodes = whyNodes(el, view);
-  nodes.push(...standingNodes(el, view));
-  if (view.reveal) nodes.push(...judgedNodes(el, view), revealNote(el, view.reveal, view.stored));
+  if (view.reveal && !view.stored) nodes.push(...divergence(el, view, view.turns.length - 1));
+  if (view.reveal) nodes.push(...judgedNodes(el, view), proof(el, view.reveal));
   else if (view.counted) nodes.push(el("then", "p", "hint", view.counted.then));
-  else if (view.size > 2 && !view.recorded && !view.judging) nodes.push(el("hint", "p", "hint", ORDER));
-  nodes.push(...judgeButton(el, view), reading.node(el), keySwitch(el));
-  if (!view.reveal && view.commitment) {
-    nodes.push(el("commitment", "p", "commitment", say("Commitment {hash}", { hash: view.commitment })));
-  }
   return [...nodes, ballot(el, view)];
 };
+
+const divergence = (el, view, number) =>
+  divergenceNodes(el, view.reveal.battle, number, view.turns[number].answers);
 
 const turnNodes = (el, view, turn, number) => {
   const formats = reading.formats();
@@ -213,10 +149,9 @@ const turnNodes = (el, view, turn, number) => {
   ])] : [];
   const cards = turn.answers.map((text, index) => answerCard(el, view, number, text, index));
   nodes.push(textNode(el, `${number} question`, "question", turn.prompt, { formats }));
-  nodes.push(el(`${number} answers`, "div", `answers of-${view.size}`, cards));
-  if (view.reveal && !view.stored) {
-    nodes.push(...divergenceNodes(el, view.reveal.battle, number, turn.answers));
-  }
+  const newest = number === view.turns.length - 1 ? " newest" : "";
+  nodes.push(el(`${number} answers`, "div", `answers of-${view.size}${newest}`, cards));
+  if (view.reveal && !view.stored && !newest) nodes.push(...divergence(el, view, number));
   return nodes;
 };
 
@@ -229,15 +164,20 @@ const draw = () => {
   const shown = `${view.commitment} ${view.turns[0].prompt}`;
   const fresh = shown !== drawn;
   const continued = !fresh && view.turns.length > turns;
-  if (fresh) forgetOrder();
+  if (fresh) { forgetOrder(); unmark(); }
   if (votedOf(view)) sent = false;
   drawn = shown;
   turns = view.turns.length;
   meet([...actions(view), ordering, ...(why ? [whyAction()] : [])].map(nameOf));
   paint((el) => [
+    roundHead(el, view, { tools: [...differenceButton(el, view), ...(view.error ? [] : judgeButton(el, view))], switches: [reading.node(el), keySwitch(el), ...staySwitch(el, view)] }),
+    ...differenceNote(el),
+    ...resultNodes(el, view, resultTools(el, view)),
     ...view.turns.flatMap((turn, number) => turnNodes(el, view, turn, number)),
     ...foot(el, view),
   ]);
+  if (markWords()) redraw(); // how many there are
+  showResult();
   if (fresh && view.resumed) makeRoom(false);
   if (view.resumed || !(fresh || continued)) return;
   if (fresh) makeRoom(takeFocus(view.turns[0].prompt));

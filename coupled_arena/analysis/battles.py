@@ -131,16 +131,30 @@ class PairStanding:
     ----------
     low, high : float
         Bounds of the share of votes for the first less that for the second, -1 to 1.
+    before : PairStanding or None
+        The same without one vote, where that vote counts and others do.
     """
 
     votes: PairVotes
     alpha: float
     low: float
     high: float
+    before: PairStanding | None = None
+
+    @property
+    def win_rate(self) -> tuple[float, float, float]:
+        """The share of votes that the first wins, and its bounds; a vote for neither is half."""
+        votes = self.votes
+        rate = (votes.wins + votes.neither / 2) / votes.votes
+        return rate, (1 + self.low) / 2, (1 + self.high) / 2
 
 
 def pair_standings(
-    store: Store, models: Sequence[str], alpha: float = 0.05
+    store: Store,
+    models: Sequence[str],
+    alpha: float = 0.05,
+    *,
+    but: tuple[str, str] | None = None,
 ) -> tuple[PairStanding, ...]:
     """Return how each pair of a battle's models stands now, as far as people have voted on it.
 
@@ -150,16 +164,24 @@ def pair_standings(
         In order of presentation; a pair has the one before the other.
     alpha : float
         Error level of each interval.
+    but : tuple of (str, str), optional
+        A battle, and a voter: `before` is how the pair stands without that vote.
     """
     with store.cursor() as cursor:
+        cursor.execute("begin")  # all votes, and all but one, of one moment
         found = pair_votes(cursor, models)
-    names = dict.fromkeys(models)
-    there = (
-        (first, found[frozenset((first, second))])
-        for first, second in combinations(names, 2)
-        if frozenset((first, second)) in found
-    )
-    return tuple(_standing(first, votes, alpha) for first, votes in there)
+        fewer = pair_votes(cursor, models, but=but) if but else {}
+        cursor.execute("commit")
+    made = []
+    for first, other in combinations(dict.fromkeys(models), 2):
+        pair = frozenset((first, other))
+        if pair not in found:
+            continue
+        standing = _standing(first, found[pair], alpha)
+        if pair in fewer and fewer[pair].votes < found[pair].votes:
+            standing = replace(standing, before=_standing(first, fewer[pair], alpha))
+        made.append(standing)
+    return tuple(made)
 
 
 def _standing(first: str, votes: PairVotes, alpha: float) -> PairStanding:

@@ -1,4 +1,8 @@
-"""Rounds over stored battles: made elsewhere, voted on here, with no model at hand."""
+"""Rounds over stored battles: made elsewhere, voted on here, with no model at hand.
+
+Where names are not told after each vote, a vote opens the next battle. The vote before can be
+undone as long as its time lasts.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +14,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from coupled_arena.battles.blind_view import Counted, Reveal, RoundView
+from coupled_arena.battles.blind_view import Counted, Recorded, Reveal, RoundView
 from coupled_arena.battles.rounds import ROUND_LIFETIME, Round, check_ranks, level, same_words
-from coupled_arena.battles.undo import UNDO_FIRST, SecondVotes, Votes, check_open
+from coupled_arena.battles.undo import NO_VOTE, UNDO_FIRST, SecondVotes, Votes, check_open
 from coupled_arena.core.choices import Reveals
 from coupled_arena.core.errors import VoteError
 from coupled_arena.core.language import N_, _
@@ -40,7 +44,7 @@ class _Opened:
 
 
 class Annotation:
-    """All rounds of this process; a voter has one at a time.
+    """All rounds of this process; a voter has one at a time, and the one that they last left.
 
     Parameters
     ----------
@@ -70,6 +74,7 @@ class Annotation:
         self._backlog = backlog
         self._rng = rng
         self._opened: dict[str, _Opened] = {}  # by owner
+        self._before: dict[str, _Opened] = {}  # by owner, who has gone on with a vote on it
         self._skipped: defaultdict[str, set[int]] = defaultdict(set)
         self._drawing = threading.Lock()
         self._told: set[str] = set()  # voters who have done their share, and know names since
@@ -89,7 +94,7 @@ class Annotation:
         """Leave the votes that could still be undone for the next start."""
         self._votes.close()
         self._second.close()
-        for opened in self._opened.values():
+        for opened in (*self._opened.values(), *self._before.values()):
             self._leave(opened)
 
     def next(self, owner: str) -> str | None:
@@ -106,16 +111,19 @@ class Annotation:
             if opened:
                 self._leave(opened)
             self._opened.pop(owner, None)
-            while drawn := self._draw(owner):
-                battle = self.store.battle(drawn.id)
-                if not battle.identical:
-                    current = Round(owner, _turned(battle) if drawn.repeat else battle)
-                    self._opened[owner] = _Opened(current, drawn)
-                    return current.id
-                ranks = (1,) * len(battle.models)
-                tie = Vote(new_id(), battle.id, owner, ranks, source=Source.IDENTICAL)
-                self.store.cast(tie, reveal=self.reveal is Reveals.EACH)
-            return None
+            return self._open_another(owner)
+
+    def _open_another(self, owner: str) -> str | None:
+        while drawn := self._draw(owner):
+            battle = self.store.battle(drawn.id)
+            if not battle.identical:
+                current = Round(owner, _turned(battle) if drawn.repeat else battle)
+                self._opened[owner] = _Opened(current, drawn)
+                return current.id
+            ranks = (1,) * len(battle.models)
+            tie = Vote(new_id(), battle.id, owner, ranks, source=Source.IDENTICAL)
+            self.store.cast(tie, reveal=self.reveal is Reveals.EACH)
+        return None
 
     def go_on(self, owner: str) -> None:
         """Let the voter's vote count before its time is over, where that tells no name.
@@ -125,6 +133,71 @@ class Annotation:
         opened = self._opened.get(owner)
         if opened and self.reveal is not Reveals.EACH:
             self._votes_of(opened).confirm(opened.round)
+            self._close_before(owner)
+
+    def move_on(self, owner: str) -> str | None:
+        """Open the next battle with a vote, which can still be undone; return the round's id.
+
+        The vote before that one counts. None, and the battle stays on show, where none is left, or
+        the names of this one are to be told.
+        """
+        opened = self._opened.get(owner)
+        if self.reveal is Reveals.EACH or opened is None or not opened.round.state.vote:
+            return None
+        self._close_before(owner)
+        with self._drawing:
+            self._before[owner] = opened  # not to be drawn again
+            found = self._open_another(owner)
+            if found is None:
+                del self._before[owner]
+            return found
+
+    def last(self, owner: str) -> Recorded | None:
+        """Return the vote that the voter has gone on with; `left` is 0 where it counts."""
+        before = self._before.get(owner)
+        if before is None:
+            return None
+        state = before.round.state
+        if state.held:
+            return state.held.view()
+        told = state.reveal
+        if told is None or told.vote is None:
+            return None
+        return Recorded(told.vote, told.ranks, told.both_bad, told.early, 0.0)
+
+    def look_back(self, owner: str, *, undo: bool) -> str:
+        """Return to the battle that the voter has gone on from; return the round's id.
+
+        The one that is open comes again.
+
+        Parameters
+        ----------
+        undo : bool
+            Take back the vote on it; else its reasons can be given.
+
+        Raises
+        ------
+        VoteError
+            There is no such battle, its vote counts, or the one that is open has a vote.
+        """
+        before, opened = self._before.get(owner), self._opened.get(owner)
+        if before is None:
+            raise VoteError(_(NO_VOTE))
+        if opened and opened.round.state.vote:
+            raise VoteError(_(UNDO_FIRST))
+        if undo:
+            self._votes_of(before).undo(before.round)
+        with self._drawing:
+            self._opened[owner] = before
+            self._before.pop(owner, None)
+        return before.round.id
+
+    def _close_before(self, owner: str) -> None:
+        """Let the vote count that a voter has gone on from."""
+        if before := self._before.get(owner):
+            self._votes_of(before).confirm(before.round)
+            self._leave(before)
+            self._before.pop(owner, None)
 
     def opens(self, owner: str, progress: Progress | None = None) -> bool:
         """Tell whether somebody may know names, and see boards and battles.
@@ -142,8 +215,8 @@ class Annotation:
         return True
 
     def _share_done(self, owner: str, progress: Progress | None) -> bool:
-        opened = self._opened.get(owner)
-        if opened and not opened.round.state.reveal:
+        both = (self._opened.get(owner), self._before.get(owner))
+        if any(each and not each.round.state.reveal for each in both):
             return False
         progress = progress or self.progress(owner)
         return progress.yours > 0 and not (progress.left or progress.due_now)
@@ -174,8 +247,14 @@ class Annotation:
         return len(self._skipped.get(owner, ()))
 
     def progress(self, owner: str) -> Progress:
-        """Return how far the voting is."""
-        return self._backlog.progress(owner)
+        """Return how far the voting is; a vote that the voter has gone on from is done."""
+        found, before = self._backlog.progress(owner), self._before.get(owner)
+        if before is None or (before.round.state.reveal and not before.drawn.repeat):
+            return found
+        if before.drawn.repeat:
+            due = max(0, found.due - 1), max(0, found.due_now - 1)
+            return replace(found, repeated=found.repeated + 1, due=due[0], due_now=due[1])
+        return replace(found, yours=found.yours + 1, left=max(0, found.left - 1))
 
     def view(self, owner: str, round_id: str) -> RoundView:
         """Return what the voter may see of a round of theirs."""
@@ -249,11 +328,10 @@ class Annotation:
 
     def explain(self, owner: str, vote: str, criteria: object, comment: object) -> None:
         """Store why a vote of the voter's was cast; see `Votes.explain`."""
-        opened = self._opened.get(owner)
-        rounds = [opened.round] if opened else []
-        again = opened and opened.drawn.repeat and opened.round.state.vote == vote
+        both = [each for each in (self._opened.get(owner), self._before.get(owner)) if each]
+        again = any(each.drawn.repeat and each.round.state.vote == vote for each in both)
         votes = self._second if again else self._votes
-        votes.explain(owner, vote, criteria, comment, rounds)
+        votes.explain(owner, vote, criteria, comment, [each.round for each in both])
 
     def _votes_of(self, opened: _Opened) -> Votes:
         return self._second if opened.drawn.repeat else self._votes
@@ -268,16 +346,19 @@ class Annotation:
         return not self._backlog.seed_is_open(current.state.battle.id, current.owner)
 
     def _draw(self, owner: str) -> Drawn | None:
-        opened = self._opened.values()
-        others = [
+        opened = (*self._opened.values(), *self._before.values())
+        others = {
             kept.drawn.number
             for kept in opened
             if not kept.round.state.reveal and not kept.drawn.repeat
-        ]
+        }
         own = hashlib.blake2b(owner.encode(), digest_size=4).digest()
         salt = self._rng.getrandbits(32) if self._rng else int.from_bytes(own)
-        skipped = self._skipped.get(owner, ())
-        again = self._backlog.draw_again(owner, salt, skipped)
+        before = self._before.get(owner)
+        skipped = {*self._skipped.get(owner, ()), *({before.drawn.number} if before else ())}
+        # A second vote is stored only when its battle is left: it would seem to be due still.
+        is_due = not (before and before.drawn.repeat)
+        again = self._backlog.draw_again(owner, salt, skipped) if is_due else None
         return again or self._backlog.draw(owner, salt, others, skipped)
 
     def _mine(self, owner: str, round_id: str) -> _Opened:
@@ -289,10 +370,11 @@ class Annotation:
 
     def _forget_old(self) -> None:
         oldest = time.monotonic() - ROUND_LIFETIME
-        for owner, kept in list(self._opened.items()):
-            if kept.round.opened <= oldest:
-                self._leave(kept)
-                del self._opened[owner]
+        for rounds in (self._opened, self._before):
+            for owner, kept in list(rounds.items()):
+                if kept.round.opened <= oldest:
+                    self._leave(kept)
+                    del rounds[owner]
 
 
 def _turned(battle: Battle) -> Battle:

@@ -24,12 +24,16 @@ class TurnView:
     cut_at : tuple of int or None
         After how many tokens the limit cut each answer; None where it did not, 0 where nobody
         knows the limit. Empty as long as that is not told: see `RoundState.view`.
+    stopped : tuple of bool
+        Which answers were stopped before their end. Where that is not told of one: all or none.
+        Empty while answers are written.
     """
 
     prompt: str
     answers: tuple[str, ...]
     system: str = ""
     cut_at: tuple[int | None, ...] = ()
+    stopped: tuple[bool, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -188,8 +188,10 @@ class RoundState:
         """Return the part of it that its owner may see.
 
         Before the vote on a round of the battle tab a browser knows texts and nothing else of an
-        answer. Else models that never find an end would be known by it. Stored battles were made
-        with one limit for all, and whoever judges an answer is to know that it was not its end.
+        answer. Else models that never find an end would be known by it. Whoever stopped the
+        answers knows that some had not ended, and the round says so of all. Stored battles were
+        made with one limit for all, and whoever judges an answer is to know that it was not its
+        end.
         """
         tells_cuts = self.reveal is not None or self.battle.origin is not Origin.ARENA
         turns = [
@@ -218,11 +220,12 @@ class RoundState:
     def _stored_turn(self, prompt: Prompt, turn: int, *, tells_cuts: bool) -> TurnView:
         replies = [reply for reply in self.battle.replies if reply.turn == turn]
         shown = _turn(prompt, (reply.text for reply in replies))
+        stopped = tuple(reply.finish is Finish.CANCELLED for reply in replies)
         if not tells_cuts:
-            return shown
+            return replace(shown, stopped=(any(stopped),) * len(stopped))
         limit = self.battle.sampling.max_new_tokens
         cuts = (limit if reply.finish is Finish.LENGTH else None for reply in replies)
-        return replace(shown, cut_at=tuple(cuts))
+        return replace(shown, cut_at=tuple(cuts), stopped=stopped)
 
 
 def _turn(prompt: Prompt, texts: Iterable[str]) -> TurnView:

@@ -26,7 +26,7 @@ _RETURN = 30.0  # seconds after a start in which pages come back and their voter
 UNDO_FIRST = N_("You have voted on this: undo that vote first, or let it count.")
 JUDGE_READS = N_("The judge is reading these answers: cancel that first.")
 _TOO_LATE = N_("The vote counts: it can no longer be undone.")
-_NO_VOTE = N_("There is no vote to undo here (any more).")
+NO_VOTE = N_("There is no vote to undo here (any more).")
 
 
 def check_open(current: Round) -> None:
@@ -156,7 +156,7 @@ class Votes:
             if current.state.reveal:
                 raise VoteError(_(_TOO_LATE))
             if not (held := current.state.held):
-                raise VoteError(_(_NO_VOTE))
+                raise VoteError(_(NO_VOTE))
             self._withdraw(held.vote)
             self._release(current)
             current.change(reasons=None)

@@ -314,9 +314,11 @@ def _reach(
     """Return the least and the largest sum of log-probability and noise of each token."""
     keys = [(text, key) for text in law for key in _keys(text, spaced=spaced)]
     own = torch.tensor([signed(key) for _, key in keys], dtype=torch.int64)
-    same = [torch.full_like(own, value) for value in (signed(place[0]), 0, place[1])]
+    seed, turn, position = (
+        torch.full_like(own, value) for value in (signed(place[0]), 0, place[1])
+    )
     found: dict[str, tuple[float, float]] = {}
-    for (text, _), noise in zip(keys, gumbel_at(*same, own).tolist(), strict=True):
+    for (text, _), noise in zip(keys, gumbel_at(seed, turn, position, own).tolist(), strict=True):
         low, high = found.get(text, (math.inf, -math.inf))
         found[text] = min(low, law[text] + noise), max(high, law[text] + noise)
     return found

@@ -9,6 +9,7 @@ top-k and top-p leave. The second draws in blocks of the vocabulary. The third t
 and draws the end of the answer. The last leaves the drawn token as the only possible one.
 """
 
+# pyright: reportIndexIssue=false
 # ruff: noqa: ANN001, ANN202, SIM102 - kernels know no Python types, and no `and` of tensors
 
 from __future__ import annotations

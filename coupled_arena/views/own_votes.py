@@ -75,7 +75,25 @@ def standing_view(standing: PairStanding) -> dict[str, Any]:
         "words": _("and that is yours.")
         if votes.votes == 1
         else f"{_counted(standing)} {_conclusion(standing)}",
+        "effect": _effect(standing),
     }
+
+
+def _effect(standing: PairStanding) -> str:
+    """Return what one vote has done to a pair's win rate; empty where that is not known."""
+    if standing.before is None:
+        return ""
+    before, after = (_rate(each) for each in (standing.before, standing))
+    if before == after:
+        text = _("Your vote left the win rate of {model} at {after}.")
+    else:
+        text = _("Your vote moved the win rate of {model} from {before} to {after}.")
+    return text.format(model=standing.votes.first, before=before, after=after)
+
+
+def _rate(standing: PairStanding) -> str:
+    rate, low, high = standing.win_rate
+    return _("{share:.1%} ({low:.1%} to {high:.1%})").format(share=rate, low=low, high=high)
 
 
 def _counted(standing: PairStanding) -> str:

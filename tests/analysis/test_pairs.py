@@ -51,6 +51,33 @@ def test_it_counts_the_battles_behind_its_link_whichever_was_shown_first(store):
     ]
 
 
+def test_what_one_vote_changed_is_how_the_pair_stood_without_it(store):
+    """Before one's vote the page would have said so; another voter's vote on the battle stays."""
+    vote(store, *[(1, 2)] * 4, (2, 1), (1, 1))
+    (stood,) = pair_standings(store, ("ann", "bob"))
+    battle = make_battle("bob", "ann", prompts=(Prompt("Mine?"),))
+    store.add_battle(battle)
+    store.cast(make_vote(battle, 2, 1, voter="eve"))
+    (standing,) = pair_standings(store, ("ann", "bob"), but=(battle.id, "eve"))
+    assert standing.before == stood
+    assert stood.win_rate[0] == pytest.approx(4.5 / 6)
+    assert standing.win_rate[0] == pytest.approx(5.5 / 7)
+    assert standing.win_rate[1] < standing.win_rate[0] < standing.win_rate[2]
+    effect = standing_view(standing)["effect"]
+    assert effect.startswith("Your vote moved the win rate of ann from 75.0% (")
+    assert " to 78.6% (" in effect
+    store.cast(make_vote(battle, 1, 2, voter="mia"))
+    (standing,) = pair_standings(store, ("ann", "bob"), but=(battle.id, "eve"))
+    assert (standing.before.votes.wins, standing.before.votes.losses) == (4, 2)
+    for but in ((battle.id, "zoe"), ("nothing", "eve"), None):
+        (standing,) = pair_standings(store, ("ann", "bob"), but=but)
+        assert standing.before is None
+        assert standing_view(standing)["effect"] == ""
+    vote(store, (1, 2), models=("cas", "dot"))
+    (first,) = pair_standings(store, ("cas", "dot"))
+    assert first.before is None
+
+
 def test_nothing_is_said_of_a_pair_without_votes(store):
     store.add_battle(make_battle("ann", "bob"))
     assert pair_standings(store, ("ann", "bob")) == ()

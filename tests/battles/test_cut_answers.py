@@ -10,11 +10,13 @@ import pytest
 
 from coupled_arena.analysis.battles import OpenedBattle
 from coupled_arena.battles.annotation import Annotation
+from coupled_arena.battles.rounds import Round, reveal_of
 from coupled_arena.core.records import Finish, Origin
 from coupled_arena.store.queries.battle_record import BattleRecord
 from coupled_arena.store.work_queues.battles import Backlog
 from coupled_arena.views.battle_pages import battle_page, cut_words
 from tests.battles.test_battle import endless, played
+from tests.store.conftest import make_battle, make_vote
 from tests.stored import fill, imported
 
 LONG = 60.0  # seconds; no test waits for them
@@ -34,6 +36,25 @@ def test_a_round_tells_it_once_the_vote_counts(make_arena, models, undo_seconds)
     view = arena.view("eve", round_id)
     assert view.reveal
     assert [turn.cut_at for turn in view.turns] == [(3, 3)]
+
+
+def test_a_stopped_round_says_so_of_all_its_answers_alike_until_the_vote_counts():
+    """Whoever stopped it knows that one had not ended; which one, they learn with the names."""
+    stop, cancelled = Finish.STOP, Finish.CANCELLED
+    for finishes in [(stop, stop), (stop, cancelled), (cancelled, stop), (cancelled, cancelled)]:
+        battle = make_battle()
+        replies = (
+            dataclasses.replace(reply, finish=finish)
+            for reply, finish in zip(battle.replies, finishes, strict=True)
+        )
+        battle = dataclasses.replace(battle, replies=tuple(replies))
+        current = Round("eve", battle)
+        (turn,) = current.state.view().turns
+        assert turn.stopped == ((False, False) if finishes == (stop, stop) else (True, True))
+        assert turn.cut_at == ()
+        current.change(reveal=reveal_of(battle, make_vote(battle)))
+        (turn,) = current.state.view().turns
+        assert turn.stopped == tuple(finish is cancelled for finish in finishes)
 
 
 @pytest.mark.parametrize(

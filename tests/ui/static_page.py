@@ -35,7 +35,8 @@ BUTTONS = """() => [...document.querySelectorAll("#round .ballot button, #round 
         const box = node.getBoundingClientRect();
         const at = [...node.classList].find((name) => name.startsWith("at-")).slice(3);
         return { at, label: node.firstChild.textContent, off: node.ariaDisabled === "true",
-            key: node.getAttribute("aria-keyshortcuts"), box: [box.x, box.y, box.width, box.height],
+            key: node.getAttribute("aria-keyshortcuts")?.split(" ")[0],
+            box: [box.x, box.y, box.width, box.height],
             cut: node.scrollWidth > node.clientWidth || node.scrollHeight > node.clientHeight };
     })"""
 
@@ -52,13 +53,19 @@ def static_page(page: Any, name: str = "en") -> None:
     script = json.dumps(round_panel().js_on_load).replace("<", "\\u003c")
     html = _PAGE.format(texts=texts, style=style, script=script)
     page.route("**/*", lambda route: route.fulfill(body=html, content_type="text/html"))
+    page.route("**/vendor/**", lambda route: route.fulfill(path=_library(route.request.url)))
     page.goto("http://127.0.0.1:9/")
 
 
-def tell(page: Any, view: RoundView, *, judged: bool = True) -> None:
-    """Show a round, as the server would."""
+def _library(url: str) -> str:
+    """Return the file of a library that the page asks for."""
+    return str(resource(f"assets/vendor/{url.partition('/vendor/')[2]}"))
+
+
+def tell(page: Any, view: RoundView, *, judged: bool = True, **more: Any) -> None:
+    """Show a round, as the server would; there may be more that a tab adds to it."""
     beside = {"judge": {"name": "strict", "decides": judged and not view.stored, "events": None}}
-    page.evaluate("view => window.tell(view)", json.loads(json.dumps(show(view) | beside)))
+    page.evaluate("view => window.tell(view)", json.loads(json.dumps(show(view) | beside | more)))
 
 
 def stages(size: int = 2, *, stored: bool = False, name: str = "one") -> dict[str, RoundView]:

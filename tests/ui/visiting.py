@@ -62,6 +62,11 @@ def wait_for_words(page):
         wait_for_words(page)
 
 
+def open_menu(page):
+    """Open what is seldom wanted of a round."""
+    page.locator("#round .menu > summary").click()
+
+
 def hears(page):
     """Wait until the buttons that have come last take presses."""
     page.wait_for_function("() => !document.querySelector('#round .bar.deaf')")

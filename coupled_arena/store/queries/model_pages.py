@@ -96,13 +96,22 @@ class PairVotes:
         return self.wins + self.losses + self.neither
 
 
-def pair_votes(cursor: Cursor, models: Sequence[str]) -> dict[frozenset[str], PairVotes]:
-    """Return the votes on each pair of some models that has any."""
+def pair_votes(
+    cursor: Cursor, models: Sequence[str], *, but: tuple[str, str] | None = None
+) -> dict[frozenset[str], PairVotes]:
+    """Return the votes on each pair of some models that has any.
+
+    Parameters
+    ----------
+    but : tuple of (str, str), optional
+        A battle, and a voter whose vote on it is left out.
+    """
     query = "select model_no, model from models where list_contains(?, model)"
     names = dict(cursor.execute(query, [list(models)]).fetchall())
     if not names:
         return {}
     known = ", ".join(map(str, names))
+    battle, voter = but or (None, None)
     rows = cursor.execute(
         f"""
         select
@@ -120,9 +129,16 @@ def pair_votes(cursor: Cursor, models: Sequence[str]) -> dict[frozenset[str], Pa
             from comparisons
             where judge_no = 0 and human is not null and model_a <> model_b
                 and model_a in ({known}) and model_b in ({known})
+                and not (
+                    battle_no = coalesce(
+                        (select battle_no from battles where battle = $battle), -1
+                    )
+                    and voter is not distinct from $voter
+                )
         )
         group by all
-        """
+        """,
+        {"battle": battle, "voter": voter},
     ).fetchall()
     found = (PairVotes(names[first], names[second], *counts) for first, second, *counts in rows)
     return {frozenset((each.first, each.second)): each for each in found}

@@ -114,6 +114,7 @@ def _lengths(last_event_id: str) -> tuple[int, ...] | None:
 
 
 def _end(view: RoundView, turn: int) -> ServerSentEvent:
-    """Return the last message: whether there is more to know, for which the page asks."""
+    """Return the last message: how the answers ended, and whether the page is to ask for more."""
     more = view.running or any((view.recorded, view.reveal, view.error))
-    return ServerSentEvent(data={"look": more or len(view.turns) != turn + 1}, event="end")
+    data = {"look": more or len(view.turns) != turn + 1, "stopped": view.turns[-1].stopped}
+    return ServerSentEvent(data=data, event="end")

@@ -20,7 +20,8 @@ from coupled_arena.views.own_votes import criterion_words, standing_view
 
 _SCRIPTS = (
     *("patch", "remembered", "reading", "follow", "ballot", "recorded", "rationale", "keys"),
-    *("bar", "tables", "first_divergence", "judgement", "judging", "round"),
+    *("bar", "tables", "first_divergence", "judgement", "judging", "result", "round_head"),
+    *("differences", "battle_picture", "round"),
 )
 
 
@@ -67,6 +68,7 @@ def show(
     view: RoundView,
     store: Store | None = None,
     *,
+    voter: str = "",
     events: str | None = None,
     resumed: bool = False,
 ) -> dict[str, Any]:
@@ -76,6 +78,8 @@ def show(
     ----------
     store : Store, optional
         Where it is looked up, once the names are known, how people voted on these models.
+    voter : str
+        The round's owner: what their vote changed is told with it.
     events : str, optional
         Where the page hears how the answers go on, while they do.
     resumed : bool
@@ -87,7 +91,9 @@ def show(
         words = criterion_words(vote.ranks, both_bad=vote.both_bad)
         added |= {"criteria": list(words.items()), "longest": LONGEST_COMMENT}
     if view.reveal and store:
-        added["standings"] = list(map(standing_view, pair_standings(store, view.reveal.models)))
+        told = view.reveal
+        standings = pair_standings(store, told.models, but=(told.battle, voter))
+        added["standings"] = list(map(standing_view, standings))
     return asdict(view) | added
 
 

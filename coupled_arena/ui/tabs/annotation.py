@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import gradio as gr
@@ -14,7 +15,7 @@ from coupled_arena.battles.limits import Limits, Origins
 from coupled_arena.core.choices import Reveals
 from coupled_arena.core.language import N_, _, ngettext
 from coupled_arena.store.work_queues.battles import Progress
-from coupled_arena.ui.parts.events import FREE, user_errors
+from coupled_arena.ui.parts.events import FREE, sent, user_errors
 from coupled_arena.ui.parts.judge_feedback import judge_view
 from coupled_arena.ui.parts.round_panel import cast, confirm, explain, round_panel, show, undo
 from coupled_arena.ui.parts.visitor import address_of, visitor
@@ -69,6 +70,7 @@ class AnnotationTab:
             (panel.undo, self._undo),
             (panel.names, self._names),
             (panel.look, self._look),
+            (panel.back, self._back),
         ):
             event(handler, round_id, changed, **FREE)
         panel.explain(self._explain, round_id, panel, trigger_mode="multiple", **FREE)
@@ -100,8 +102,7 @@ class AnnotationTab:
         with user_errors():
             round_id = self._annotation.next(owner)
             if round_id:
-                view = self._annotation.view(owner, round_id)
-                view = show(view) | judge_view(self._judged, view, round_id, request)
+                view = self._show(self._annotation.view(owner, round_id), round_id, request)
                 return round_id, view, gr.Button(visible=False), self._progress(owner)
         skipped = self._annotation.skipped(owner)
         again = gr.Button(_("Show the skipped ones again"), visible=skipped > 0)
@@ -146,7 +147,28 @@ class AnnotationTab:
         if moved := self._moved_on(round_id, request):
             return moved
         view = cast(self._annotation, round_id, request, event, *self._counted)
-        return self._changed(view, round_id, request)
+        with user_errors():
+            owner = visitor(request)
+            moved_on = sent(event, "go_on") is True and self._annotation.move_on(owner)
+        return self._elsewhere(request) if moved_on else self._changed(view, round_id, request)
+
+    def _back(self, round_id: str, request: gr.Request, event: gr.EventData) -> tuple[Any, ...]:
+        """Return to the battle of the last vote, which is undone unless reasons are to be given."""
+        if moved := self._moved_on(round_id, request):
+            return moved
+        with user_errors():
+            undone = sent(event, "undo") is True
+            self._annotation.look_back(visitor(request), undo=undone)
+        return self._elsewhere(request)
+
+    def _elsewhere(self, request: gr.Request) -> tuple[Any, ...]:
+        """Return what to show of another battle than the page has on show."""
+        owner = visitor(request)
+        with user_errors():
+            round_id = self._annotation.opened(owner) or ""
+            view = self._annotation.view(owner, round_id)
+            panel = self._show(view, round_id, request)
+        return panel, self._progress(owner), round_id, gr.Button(visible=False)
 
     def _undo(self, round_id: str, request: gr.Request) -> tuple[Any, ...]:
         if moved := self._moved_on(round_id, request):
@@ -172,8 +194,14 @@ class AnnotationTab:
     def _show(
         self, view: RoundView, round_id: str, request: gr.Request, **told: Any
     ) -> dict[str, Any]:
-        panel = show(view, self._annotation.store, **told)
-        return panel | judge_view(self._judged, view, round_id, request)
+        owner = visitor(request)
+        panel = show(view, self._annotation.store, voter=owner, **told)
+        last = self._annotation.last(owner)
+        return (
+            panel
+            | judge_view(self._judged, view, round_id, request)
+            | {"last": last and asdict(last)}
+        )
 
     def _changed(self, view: RoundView, round_id: str, request: gr.Request) -> tuple[Any, ...]:
         panel = self._show(view, round_id, request)
@@ -189,7 +217,10 @@ def progress_bar(progress: Progress, said: str = "") -> Markup:
         _("Your part"),
         _("{done:,} of {asked:,}").format(done=progress.done, asked=progress.asked),
     )
-    return joined([bar, paragraph(f"{said} {progress_text(progress)}".strip())])
+    left = progress.asked - progress.done
+    words = ngettext("{n:,} left.", "{n:,} left.", left).format(n=left) if left else ""
+    parts = (said, words, progress_text(progress))
+    return joined([bar, paragraph(" ".join(filter(None, parts)))])
 
 
 def progress_text(progress: Progress) -> str:

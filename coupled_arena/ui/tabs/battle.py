@@ -14,14 +14,14 @@ from coupled_arena.battles.blind_view import RoundView
 from coupled_arena.battles.judge_feedback import JudgedRounds
 from coupled_arena.battles.limits import Limits, Origins
 from coupled_arena.battles.replay import Redecoder
-from coupled_arena.core.language import N_, _
+from coupled_arena.core.language import _
 from coupled_arena.core.prompts import Library
 from coupled_arena.core.records import Battle, Prompt
 from coupled_arena.store.queries.battle_record import own_rounds
 from coupled_arena.ui.parts.answer_stream import events_path
 from coupled_arena.ui.parts.events import FREE, QUIET, sent, user_errors
 from coupled_arena.ui.parts.first_divergence import divergence_reason
-from coupled_arena.ui.parts.first_steps import FirstSteps
+from coupled_arena.ui.parts.first_steps import INTRO, FirstSteps
 from coupled_arena.ui.parts.judge_feedback import decide, judge_view
 from coupled_arena.ui.parts.panel import panel as panel_of
 from coupled_arena.ui.parts.question_box import Reader, follow_up_row, question_row
@@ -31,10 +31,6 @@ from coupled_arena.views.own_votes import own_rounds_view
 
 Shown = tuple[Any, ...]
 _LISTED = 10  # own battles
-_INTRO = N_(
-    "Ask anything. Anonymous models answer side by side; you say which answer is better, "
-    "then you see who they were."
-)
 
 
 class BattleTab:
@@ -126,9 +122,10 @@ class BattleTab:
         self._take_votes(round_id, panel, continuing)
 
     def _introduce(self) -> None:
-        gr.Markdown(_(_INTRO))
         if self._steps:
             self._steps.build()
+        else:
+            gr.Markdown(_(INTRO))
 
     def _build_history(self) -> None:
         history = panel_of("history", "patch", "history")
@@ -285,7 +282,7 @@ class BattleTab:
     def _show(
         self, view: RoundView, round_id: str, request: gr.Request, **options: Any
     ) -> dict[str, Any]:
-        panel = show(view, self._arena.store, **options)
+        panel = show(view, self._arena.store, voter=visitor(request), **options)
         return panel | judge_view(self._feedback, view, round_id, request)
 
 

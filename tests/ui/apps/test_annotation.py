@@ -7,6 +7,7 @@ import re
 import secrets
 import subprocess
 import sys
+from itertools import cycle
 
 import pytest
 
@@ -18,7 +19,7 @@ from tests.stored import EXPERIMENT, MODELS, fill
 from tests.ui.apps import test_blindness as blindness
 from tests.ui.raw_client import Visitor
 from tests.ui.server import REPOSITORY, read, serving
-from tests.ui.visiting import open_tab, places, revealed, shoot_both, texts
+from tests.ui.visiting import open_tab, places, revealed, shoot_both, texts, violations
 
 CONFIG = "snapshot_seconds = 1\n"
 BOTH = (Mode.COUPLED, Mode.INDEPENDENT)
@@ -206,7 +207,7 @@ def test_votes_by_key_until_nothing_is_left(visit, tmp_path):
         while page.locator("#round .ballot").count():
             question, size = page.inner_text(".question"), page.locator("#round .answer").count()
             assert page.locator("#round .name").count() == 0
-            commitment = page.inner_text(".commitment").removeprefix("Commitment ")
+            commitment = page.text_content(".commitment").removeprefix("Commitment ")
             for key in ["b"] if size == 2 else ["2", "1", "=", "3", "Enter"]:
                 page.keyboard.press(key)
             told = revealed(page)
@@ -240,6 +241,82 @@ def test_votes_by_key_until_nothing_is_left(visit, tmp_path):
         assert page.get_by_role("tab", name="Compare").count() == 0
         page.close()
         assert served.stop() == 0
+
+
+def next_question(page, before):
+    """Wait until another question than before is on show; return it."""
+    page.wait_for_function(
+        "q => ![q, undefined].includes(document.querySelector('#round .question')?.textContent)",
+        arg=before,
+    )
+    return page.text_content("#round .question")
+
+
+def test_twenty_annotations_take_one_press_each(visit, tmp_path):
+    made = stored(tmp_path, [f"Which way is {n}?" for n in range(20)])
+    with serving(tmp_path, CONFIG, "--annotate", "--repeat-share", "0", undo=60) as served:
+        page = visit(served.url)
+        page.click("#start")
+        actions, question, meant = 1, None, {}
+        for left, key in zip(range(20, 0, -1), cycle("1a2t3x4b"), strict=False):
+            question = next_question(page, question)
+            page.locator("#progress", has_text=f"{left} left.").wait_for()
+            page.keyboard.press(key)
+            actions += 1
+            meant[question] = key
+        page.locator("#round .said", has_text="Recorded: ").wait_for()
+        page.keyboard.press("n")
+        actions += 1
+        page.get_by_text("You have voted on everything there is. Thank you!").wait_for()
+        assert actions <= 25
+        assert len(meant) == 20
+        assert served.wait_for("select count(*) from votes having count(*) = 20") == (20,)
+        told = dict(served.stored("select battle, (ranks, both_bad) from votes"))
+        says = {"1a": ([1, 2], False), "2t": ([1, 1], False), "3x": ([1, 1], True)}
+        says["4b"] = ([2, 1], False)
+        for battle in made:
+            key = meant[battle.prompts[0].text]
+            assert told[battle.id] == next(said for keys, said in says.items() if key in keys)
+        page.close()
+
+
+def test_a_vote_that_went_on_is_undone_or_explained_from_the_next_battle(visit, tmp_path):
+    stored(tmp_path, [f"Which way is {n}?" for n in range(4)])
+    with serving(tmp_path, CONFIG, "--annotate", "--repeat-share", "0", undo=60) as served:
+        page = visit(served.url)
+        page.click("#start")
+        first = next_question(page, None)
+        page.keyboard.press("1")
+        second = next_question(page, first)
+        said = page.locator("#round .said")
+        assert said.text_content() == "Recorded before: A is better."
+        assert violations(page) == []
+        page.keyboard.press("u")
+        assert next_question(page, second) == first
+        page.locator("#round .said", has_text="Undone. Vote again.").wait_for()
+        assert page.locator("#round .ballot .at-undo").count() == 0
+        page.keyboard.press("4")
+        second = next_question(page, first)
+        page.keyboard.press("w")
+        assert next_question(page, second) == first
+        page.locator("#round .said", has_text="Recorded: B is better.").wait_for()
+        page.locator("#round .rationale .chip", has_text="Clearer").click()
+        page.locator("#round .rationale [aria-live]", has_text="Saved.").wait_for()
+        page.locator("#round").focus()
+        page.keyboard.press("n")
+        next_question(page, first)
+        rows = "select ranks, criteria from votes join rationales using (vote)"
+        assert served.wait_for(rows) == ([2, 1], ["clarity"])
+        page.reload()
+        next_question(page, first)  # the battle that was open is open still
+        page.locator("#round .menu > summary").click()
+        page.locator("#round .stay input").uncheck()
+        page.keyboard.press("Escape")
+        third = page.text_content("#round .question")
+        page.keyboard.press("t")
+        page.locator("#round .said", has_text="Recorded: a tie.").wait_for()
+        assert page.text_content("#round .question") == third
+        page.close()
 
 
 def test_pages_fit_the_screen(app, visit, tmp_path):

@@ -82,7 +82,7 @@ def test_a_round_is_voted_on_by_key_and_the_leaderboard_follows(url, folder, vis
     board.wait_for_selector("#board-said .headline:not(.waiting)")
     votes = board.evaluate(BOARD_VOTES)
     ask_until_open(page)
-    commitment = page.inner_text(".commitment").removeprefix("Commitment ")
+    commitment = page.text_content(".commitment").removeprefix("Commitment ")
     assert page.query_selector("#round .name") is None
     assert board.evaluate(BOARD_VOTES) == votes
     page.keyboard.press("a")

@@ -16,7 +16,7 @@ from tests.ui.fields import enter
 from tests.ui.hostile_app import HOSTILE
 from tests.ui.raw_client import Visitor
 from tests.ui.server import free_port, serving
-from tests.ui.visiting import ask_until_open, open_tab, revealed, wait_until_open
+from tests.ui.visiting import ask_until_open, open_menu, open_tab, revealed, wait_until_open
 
 CONFIG = """
 snapshot_seconds = 0.2
@@ -86,6 +86,7 @@ def test_its_verdict_in_each_order_appears_beside_ones_own(judged_app, server, p
     page.get_by_text("In its own words").click()
     page.locator(".judged .raw").first.wait_for()
     (said,) = judged_app.wait_for(RAWS, told["Battle"])
+    open_menu(page)
     page.get_by_text("Formatted texts").click()  # exactly as they were written
     raws = page.locator(".judged .raw.exact")
     raws.first.wait_for()
@@ -258,6 +259,7 @@ def test_a_real_server_reads_both_orders_and_is_killed(visit, tmp_path):
         orders.nth(1).wait_for()
         (said,) = served.wait_for(RAWS, told["Battle"])
         page.get_by_text("In its own words").click()
+        open_menu(page)
         page.get_by_text("Formatted texts").click()
         raws = page.locator(".judged .raw.exact")
         raws.nth(1).wait_for()

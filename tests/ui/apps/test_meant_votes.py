@@ -64,7 +64,7 @@ class Voter:
 
     def ask(self):
         """Ask a question and wait until it can be voted on."""
-        before = self.page.locator("#round .commitment").all_inner_texts()
+        before = self.page.locator("#round .commitment").all_text_contents()
         # Another one each time: an earlier round with this question may wait for its vote.
         self.page.fill("#question textarea", f"Which way is the whale {uuid4().hex}?")
         self.page.click("#ask")

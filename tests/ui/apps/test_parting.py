@@ -8,7 +8,7 @@ import pytest
 
 from tests.ui.raw_client import Visitor, differ
 from tests.ui.streams import Streams
-from tests.ui.visiting import ask_until_open, compared, open_tab, revealed
+from tests.ui.visiting import ask_until_open, compared, open_menu, open_tab, revealed
 
 SORTED = """() => {
     const cells = document.querySelectorAll(".why tbody td:last-child");
@@ -41,6 +41,7 @@ def test_the_draw_is_laid_open_after_the_vote_and_not_before(app, page):
     noise.get_by_role("button").click()
     page.wait_for_function(SORTED)
     sorted_so = rows.all_inner_texts()
+    open_menu(page)
     page.get_by_label("Formatted texts").click()
     assert rows.all_inner_texts() == sorted_so  # the panel has drawn its rows again
     assert noise.get_attribute("aria-sort") == "descending"

@@ -6,6 +6,7 @@ import pytest
 
 from tests.ui import streaming_app
 from tests.ui.server import serving_page
+from tests.ui.visiting import open_menu
 
 TEXT = "#round .answer .text"
 PARAGRAPH = f"{TEXT} p"
@@ -202,10 +203,11 @@ def test_escape_leaves_a_box_for_the_keys(begin):
 def test_keys_can_be_switched_off_for_good(url, visit):
     page = visit(url)
     page.wait_for_selector(STOP)
-    switch = page.get_by_role("checkbox", name="The keys on the buttons vote")
+    switch = page.locator("#round .keys input")
     assert switch.is_checked()
-    page.get_by_role("button", name="A is better").focus()
-    page.keyboard.press("Shift+Tab")
+    page.locator("#round .menu > summary").focus()
+    for key in ("Enter", "Tab", "Tab"):
+        page.keyboard.press(key)
     assert switch.evaluate("node => node === document.activeElement")
     page.keyboard.press("Space")
     assert not switch.is_checked()
@@ -218,6 +220,7 @@ def test_keys_can_be_switched_off_for_good(url, visit):
     page.keyboard.press("b")
     grow(page)
     assert page.evaluate(COMMITMENT) == before
+    open_menu(page)
     switch.focus()
     page.keyboard.press("Space")
     assert switch.is_checked()

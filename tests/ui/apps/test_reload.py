@@ -22,7 +22,7 @@ def page(app, visit):
 
 
 def commitment(page):
-    return page.inner_text("#round .commitment")
+    return page.text_content("#round .commitment")
 
 
 def test_a_finished_round_is_continued_and_voted_on_after_a_reload(page):

@@ -11,6 +11,7 @@ from coupled_arena.ui.parts.panel import texts_path
 from tests.ui import hostile_app
 from tests.ui.hostile_texts import hostile_texts
 from tests.ui.server import serving_page
+from tests.ui.visiting import open_menu
 
 TEXT = "#round .answer .text"
 SWITCH = "#round .reading input"
@@ -271,6 +272,7 @@ def test_hostile_texts_do_nothing_and_the_switch_gives_them_exactly(url, visit):
     page.wait_for_function(f"{DRAWN} && document.querySelectorAll('#round .formula').length > 40")
     assert page.locator(f"{TEXT}.formatted").count() == 200
     assert page.evaluate(UNSAFE) == []
+    open_menu(page)
     page.click(SWITCH)
     page.wait_for_selector("#round .formatted", state="detached")
     shown = page.evaluate(f"[...document.querySelectorAll('{TEXT}')].map((n) => n.textContent)")
@@ -288,6 +290,7 @@ def test_the_switch_is_remembered(url, visit):
     assert page.locator("#comparison .formatted").count() == 0
     # The second of the two answers ends where they part, and has nothing to mark.
     assert page.locator("#comparison mark").count() == 1
+    open_menu(page)
     page.click(SWITCH)
     page.click("#comparison .reading input")
     page.wait_for_selector("#comparison .text.formatted")

@@ -56,7 +56,7 @@ def test_what_lets_a_judge_decide_and_what_calls_it_off_stand_beside_each_other(
     (judge,) = (each["box"] for each in buttons(spoken) if each["at"] == "judge")
     tell(spoken, both["judging"])
     (mine,) = (each["box"] for each in buttons(spoken) if each["at"] == "mine")
-    assert judge[0] + judge[2] <= mine[0] + 1
+    assert mine[0] + mine[2] <= judge[0] + 1
 
 
 # Deaf for a while -----------------------------------------------------------------------------

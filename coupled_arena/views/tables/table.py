@@ -15,7 +15,7 @@ import numpy as np
 from markupsafe import Markup
 
 from coupled_arena.core.formulas import as_text, csv_writer
-from coupled_arena.core.language import N_, _, localised
+from coupled_arena.core.language import N_, _, number
 from coupled_arena.views.levels import level
 from coupled_arena.views.markup import Cell, bold, broken, link, table
 
@@ -91,20 +91,16 @@ class Column(Generic[Row]):
             return plain(self.value(row))
         return plain(row[self.name] if isinstance(row, Mapping) else getattr(row, self.name))
 
-    def local(self) -> Column[Row]:
-        """Return the column with its numbers in the language in force, for people to read."""
-        if self.kind not in (int, float):
-            return self
-        return replace(self, text=lambda row: localised(self.read(row)))
-
     def read(self, row: Row) -> str:
-        """Return what a row has, as people read it."""
+        """Return what a row has, as people read it: numbers in the language in force."""
         if callable(self.text):
             return self.text(row)
         value = self.of(row)
         if value is None:
             return _UNKNOWN
-        return format(value, self.text or ("," if self.kind is int else ""))
+        if self.kind in (int, float):
+            return number(value, self.text or ("," if self.kind is int else ""))
+        return format(value, self.text)
 
 
 @dataclass(frozen=True)
@@ -227,9 +223,7 @@ class Table(Generic[Row]):
         console.print(grid)
         return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
 
-    def html(
-        self, kind: str = "", address: Address[Row] | None = None, *, local: bool = False
-    ) -> Markup:
+    def html(self, kind: str = "", address: Address[Row] | None = None) -> Markup:
         """Return what people read of the rows as markup; nothing without rows.
 
         Parameters
@@ -238,14 +232,11 @@ class Table(Generic[Row]):
             Class of the markup's table.
         address : callable, optional
             Returns where a row's cell in the column of a name leads, if anywhere.
-        local : bool
-            Whether numbers are in the language in force, not in English.
         """
         heads = [broken(_(column.heading).format_map(self.labels)) for column in self._read]
-        read = [column.local() if local else column for column in self._read]
         values = [self._sorted_by(column) for column in self._read]
         rows = (
-            [_cell(column, row, address, by) for column, by in zip(read, values, strict=True)]
+            [_cell(column, row, address, by) for column, by in zip(self._read, values, strict=True)]
             for row in self.rows
         )
         return table(heads, rows, kind)
@@ -292,7 +283,7 @@ def table_of(
 
 def span(low: Any, high: Any, form: str) -> str:
     """Return an interval as people read it."""
-    ends = [_UNKNOWN if end is None else format(end, form) for end in map(plain, (low, high))]
+    ends = [_UNKNOWN if end is None else number(end, form) for end in map(plain, (low, high))]
     return _("{low} to {high}").format(low=ends[0], high=ends[1])
 
 

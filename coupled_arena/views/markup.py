@@ -110,6 +110,22 @@ def table(names: Sequence[str], rows: Iterable[Sequence[object]], kind: str = ""
     ).format(f"board {kind}".strip(), head, body)
 
 
+def row_action(does: str, text: str, **row: str) -> Markup:
+    """Return a button of a table's row.
+
+    Parameters
+    ----------
+    does : str
+        What a script is told that it does.
+    **row
+        What says which row it is.
+    """
+    told = Markup("").join(Markup(' data-{}="{}"').format(*each) for each in row.items())
+    return Markup('<button type="button" class="row-action" data-does="{}"{}>{}</button>').format(
+        does, told, text
+    )
+
+
 def facts(pairs: Iterable[tuple[str, object]]) -> Markup:
     """Return names with their values."""
     inside = (Markup("<dt>{}</dt><dd>{}</dd>").format(name, shown(x)) for name, x in pairs)

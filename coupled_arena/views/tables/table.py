@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from coupled_arena.core.formulas import as_text, csv_writer
 from coupled_arena.core.language import N_, _, number
@@ -223,7 +223,12 @@ class Table(Generic[Row]):
         console.print(grid)
         return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
 
-    def html(self, kind: str = "", address: Address[Row] | None = None) -> Markup:
+    def html(
+        self,
+        kind: str = "",
+        address: Address[Row] | None = None,
+        action: Callable[[Row], Markup] | None = None,
+    ) -> Markup:
         """Return what people read of the rows as markup; nothing without rows.
 
         Parameters
@@ -232,14 +237,19 @@ class Table(Generic[Row]):
             Class of the markup's table.
         address : callable, optional
             Returns where a row's cell in the column of a name leads, if anywhere.
+        action : callable, optional
+            Returns what can be done with a row: a last cell.
         """
         heads = [broken(_(column.heading).format_map(self.labels)) for column in self._read]
         values = [self._sorted_by(column) for column in self._read]
         rows = (
-            [_cell(column, row, address, by) for column, by in zip(self._read, values, strict=True)]
+            [
+                *(_cell(*each, row, address) for each in zip(self._read, values, strict=True)),
+                *([action(row)] if action else []),
+            ]
             for row in self.rows
         )
-        return table(heads, rows, kind)
+        return table([*heads, *([Markup(escape(_("Action")))] if action else [])], rows, kind)
 
     _repr_html_ = html
 
@@ -309,7 +319,7 @@ def bounds(prefix: str, of: str, form: str = "", by: str = "") -> tuple[Column[A
 
 
 def _cell(
-    column: Column[Row], row: Row, address: Address[Row] | None, by: Column[Row]
+    column: Column[Row], by: Column[Row], row: Row, address: Address[Row] | None
 ) -> Markup | Cell:
     if column.names:
         names = ((getattr(row, name), name) for name in column.names)

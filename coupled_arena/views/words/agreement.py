@@ -97,7 +97,7 @@ def _warnings(found: AnnotatorAgreement) -> Iterator[str]:
         ).format(few=FEW_PROMPTS)
 
 
-NO_JUDGE = N_("No model judges here. The host of this arena can name one: see docs/judge.md.")
+NO_JUDGE = N_("No model judges here. The host of this arena can name one.")
 
 
 def own_agreement_words(own: OwnAgreement) -> str:

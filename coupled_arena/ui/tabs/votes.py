@@ -92,8 +92,8 @@ class VotesTab:
         return self._shown(request)
 
     def _exclude_row(self, request: gr.Request, event: gr.EventData) -> tuple[Any, ...]:
-        row = (_text(event, name) for name in ("voter", "since", "until", "reason"))
-        return self._exclude(*row, request)
+        voter, since, until = (_text(event, name) for name in ("voter", "since", "until"))
+        return self._exclude(voter, since, until, _text(event, "reason"), request)
 
     def _include_row(self, request: gr.Request, event: gr.EventData) -> tuple[Any, ...]:
         made = _decision(request, _text(event, "reason"))

@@ -5,7 +5,7 @@
   const NONE = say("This address names no known tab. Choose a tab below.");
   const INSIDE = ["battle", "model"]; // of the tab of battles
   const LIST = "[role=tablist]";
-  const BUTTONS = `${LIST} > [role=tab], .overflow-dropdown > button`; // narrow pages have a menu
+  const BUTTONS = `${LIST} > [role=tab]`;
   let shown = FIRST;
   let pressing = false; // it is this script that presses
 
@@ -47,6 +47,8 @@
     const button = tab(name);
     showNotice(button ? "" : NONE);
     if (!button) return;
+    const list = button.parentElement; // which scrolls on a narrow page
+    list.scrollLeft = button.offsetLeft - (list.clientWidth - button.offsetWidth) / 2;
     if (name !== shown) {
       shown = name;
       pressing = true;

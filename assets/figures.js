@@ -123,7 +123,13 @@ const holdNames = () => {
   stay();
 };
 
-const look = () => { name(); holdNames(); };
+const look = () => {
+  name();
+  holdNames();
+  const shown = graph();
+  // It may have been made for the theme that the page had before.
+  if (shown?.layout) window.dispatchEvent(new CustomEvent("arena:drawn", { detail: shown }));
+};
 if (figure) {
   new MutationObserver(look).observe(figure, { childList: true, subtree: true });
   new ResizeObserver(holdNames).observe(figure);

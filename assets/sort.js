@@ -88,12 +88,12 @@
     const made = document.createElement("button");
     made.type = "button";
     made.className = "sort";
-    made.append(...head.childNodes);
+    made.append(...[...head.childNodes].filter((node) => !node.matches?.(".term"))); // see terms.js
     made.onclick = () => press(table, state, at);
     made.onfocus = () => { focused = { key: state.key, name: state.names[at] }; };
     // What is taken out of the page loses the focus first, and is to have it back.
     made.onblur = () => queueMicrotask(() => { if (made.isConnected) focused = null; });
-    head.append(made);
+    head.prepend(made);
     return made;
   };
 

@@ -75,13 +75,17 @@ class Services:
 
 
 @contextmanager
-def open_services(settings: Settings, *, annotate: bool = False) -> Iterator[Services]:
+def open_services(
+    settings: Settings, *, annotate: bool = False, example: bool = False
+) -> Iterator[Services]:
     """Open the store and what serves battles from it; close all of it on leaving.
 
     Parameters
     ----------
     annotate : bool
         Serve stored battles instead of loading models that make new ones.
+    example : bool
+        The store is the example of the package: nobody gains by guessing its seed.
 
     Raises
     ------
@@ -99,7 +103,9 @@ def open_services(settings: Settings, *, annotate: bool = False) -> Iterator[Ser
     with (
         open_store(settings, create=not annotate or settings.backup.wanted) as (store, snapshots),
         _backup(settings.backup, store) as backup,
-        _annotation(settings, store) if annotate else _arena(settings, store) as arena,
+        _annotation(settings, store, warns=not example)
+        if annotate
+        else _arena(settings, store) as arena,
     ):
         store.write(partial(set_probation, votes=settings.votes.probation))
         boards = LiveEstimates(store), LiveAudits(store), LiveStyle(store)
@@ -116,7 +122,7 @@ def open_services(settings: Settings, *, annotate: bool = False) -> Iterator[Ser
             guards = annotators, Limits(settings.limits), members, Origins()
             parts = store, snapshots, backup, arena, *boards, *judges, *guards
             with _gates(settings, store, arena) as gates:
-                yield Services(settings, *parts, gates, clients)
+                yield Services(settings, *parts, gates, clients, example=example)
 
 
 def _members(settings: Settings) -> Members:
@@ -220,7 +226,7 @@ def _is_there(task: str, place: str) -> bool:
 
 
 @contextmanager
-def _annotation(settings: Settings, store: Store) -> Iterator[Annotation]:
+def _annotation(settings: Settings, store: Store, *, warns: bool) -> Iterator[Annotation]:
     """Look for stored battles to vote on."""
     from coupled_arena.battles.annotation import Annotation
     from coupled_arena.store.work_queues.battles import Backlog
@@ -228,7 +234,7 @@ def _annotation(settings: Settings, store: Store) -> Iterator[Annotation]:
     rules = settings.annotate
     with closing(Backlog(store, rules.votes_each, rules.repeats)) as backlog:
         _log.info("%s battles to vote on", f"{backlog.battles:,}")
-        if backlog.guessable():
+        if warns and backlog.guessable():
             _log.warning(
                 "Some of them come from a batch run with a small --seed: whoever guesses it can "
                 "work out who is who. Give `generate` a random seed if voters might try."

@@ -1,4 +1,4 @@
-"""The tables of the data dictionary that say what columns say of themselves.
+"""The tables of the data dictionary that say what columns say of themselves, and the glossary.
 
     python -m tests.dictionary
 
@@ -35,6 +35,7 @@ from coupled_arena.views.figures.registry import FIGURES
 from coupled_arena.views.tables import flat, stored
 from coupled_arena.views.tables.declared import TABLES, in_answer
 from coupled_arena.views.tables.table import Column
+from coupled_arena.views.words.glossary import GLOSSARY
 from tests.installed import REPOSITORY
 
 
@@ -79,7 +80,25 @@ RESULTS: Mapping[str, tuple[Column[Any], ...]] = {
 
 _SETTINGS = "| `settings…` | What it was made with, by the names of the options |\n"
 PAGE = REPOSITORY / "docs" / "data-dictionary.md"
+TERMS = REPOSITORY / "docs" / "glossary.md"
+_TERMS = """# Glossary
+
+The page explains each term in one sentence: beside the pointer, at the focus, or at a tap.
+
+| term | meaning |
+|---|---|
+"""
+_OF_TERMS = """
+One sentence leaves out much. The definitions stand in [the leaderboard](leaderboard.md),
+[the audit](audit.md), [coupling](coupling.md), [the gate](gate.md) and [risk](risk.md).
+"""
 _TABLE = re.compile(r"^\|.*\|\n(?:^\|.*\|\n)+", re.MULTILINE)
+
+
+def terms() -> str:
+    """Return the page of the glossary."""
+    rows = (f"| {each.title} | {each.meaning} |\n" for each in GLOSSARY)
+    return _TERMS + "".join(rows) + _OF_TERMS
 
 
 def page() -> str:
@@ -233,3 +252,4 @@ def _with_table(section: str | None, name: str, found: Iterable[Column[Any]]) ->
 
 if __name__ == "__main__":
     PAGE.write_text(page(), encoding="utf-8")
+    TERMS.write_text(terms(), encoding="utf-8")

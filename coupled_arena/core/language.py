@@ -1,8 +1,8 @@
 """The language of what visitors read: one for a whole arena, from a gettext catalog.
 
 The texts in the program are English and name their translations. Nothing else is translated:
-the command line, logs, keys, exports and stored values. Numbers are English, too, unless a text is
-filled by `filled`, or a number is written by `number`.
+the command line, logs, keys, exports and stored values. Numbers that fill a translated text have
+the marks of its language; a number that stands alone is written by `number`.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def language() -> str:
 
 def _(text: str) -> str:
     """Return a text in the language in force; call it when the text is used, not on import."""
-    return _Installed.texts.gettext(text)
+    return _Text(_Installed.texts.gettext(text))
 
 
 def N_(text: str) -> str:
@@ -69,7 +69,7 @@ def N_(text: str) -> str:
 
 def ngettext(one: str, many: str, count: int) -> str:
     """Return a text for this many, in the language in force."""
-    return _Installed.texts.ngettext(one, many, count)
+    return _Text(_Installed.texts.ngettext(one, many, count))
 
 
 def chained(text: str, parts: Iterable[str]) -> str:
@@ -103,6 +103,16 @@ class _Filling(Formatter):
     def format_field(self, value: Any, format_spec: str) -> str:
         text = super().format_field(value, format_spec)
         return localised(text) if isinstance(value, Real) else text
+
+
+class _Text(str):
+    """A text whose `format` writes numbers in the language in force."""
+
+    __slots__ = ()
+
+    def format(self, *given: Any, **values: Any) -> str:
+        """Return the text with its places filled."""
+        return _Filling().vformat(self, given, values)
 
 
 def filled(text: str, /, **values: Any) -> str:

@@ -19,19 +19,15 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from coupled_arena.core.language import _, language
+from coupled_arena.core.language import _
 from coupled_arena.ui.parts.example_link import EXAMPLE
 from coupled_arena.ui.parts.identity import NAME
+from coupled_arena.ui.parts.plain_page import plain_page
 from coupled_arena.ui.waiting import HEADERS, waiting_page
 
 _log = logging.getLogger(__name__)
-_FAILED = Markup("""<!doctype html>
-<html lang="{language}"><head><meta charset="utf-8"><title>{title}</title>
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<style>:root {{ color-scheme: light dark; font: 1.1rem/1.5 system-ui, sans-serif; }}
-body {{ min-height: 90vh; display: grid; place-content: center; padding: 0 1rem; }}</style>
-</head><body><main><h1>{title}</h1><p role="alert">{words}</p>
-<p><a href="./">{again}</a></p><p><a href="../">{back}</a></p></main></body></html>""")
+_FAILED = Markup("""<h1>{title}</h1><p role="alert">{words}</p>
+<p><a href="./">{again}</a></p><p><a href="../">{back}</a></p>""")
 
 _WAITS = "/healthz"  # what the page that waits asks; it loads itself once nothing goes on
 Opened = AbstractContextManager[FastAPI]
@@ -118,10 +114,10 @@ def _doing() -> str:
 
 
 def _failed_page() -> str:
-    return _FAILED.format(
-        language=language(),
+    body = _FAILED.format(
         title=NAME,
         words=_("The example could not be opened; the log says why."),
         again=_("Try again"),
         back=_("Back to the arena"),
     )
+    return plain_page(NAME, body, icon="../favicon.ico")

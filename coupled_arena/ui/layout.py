@@ -61,7 +61,7 @@ def build(services: Services) -> tuple[Page, HeldBack | None]:
         header()
         _notices(services, page)
         redecoder = _redecoder(services)
-        with gr.Tabs() as tabs:
+        with gr.Tabs(overflow_behavior="wrap") as tabs:  # the style has them scroll
             with gr.Tab(_("Battle"), id="battle"):
                 _build_battle_tab(services, page, redecoder)
             with held_back.noting(page) if held_back else nullcontext():
@@ -141,9 +141,23 @@ def _build_telling_tabs(
 
 
 def _build_data_tab(services: Services, hidden: Hidden, tab: gr.Tab, offer: Markup) -> None:
-    DataTab(services.store, hidden, offer).build(tab)
+    DataTab(services.store, hidden, _is_host(services), offer).build(tab)
     if services.backup:
         BackupNotice(services.backup).build(tab)
+
+
+def _is_host(services: Services) -> Callable[[gr.Request], bool]:
+    """Return what tells of a request whether it is of a host; without signing in all of them are.
+
+    The example has nothing that a host would care for.
+    """
+    signs_in = services.settings.access.sign_in != "none"
+
+    def is_host(request: gr.Request) -> bool:
+        member = member_of(request)
+        return not services.example and (not signs_in or bool(member and member.admin))
+
+    return is_host
 
 
 def _notices(services: Services, page: gr.Blocks) -> None:
@@ -210,14 +224,8 @@ def _build_gate_tab(
         return
     from coupled_arena.ui.tabs.gate import TITLE, GateTab
 
-    signs_in = services.settings.access.sign_in != "none"
-
-    def may_start(request: gr.Request) -> bool:
-        member = member_of(request)
-        return not signs_in or bool(member and member.admin)
-
     with tab(_(TITLE), "gate"):
-        made = GateTab(services.gates, services.store, may_start, offer)
+        made = GateTab(services.gates, services.store, _is_host(services), offer)
         made.build()
     made.live_only_while_shown(page, tabs)
 
@@ -226,8 +234,16 @@ def theme() -> Soft:
     """Return Gradio's Soft with contrasts of at least 4.5 to 1, the AA level of WCAG 2.2."""
     soft = Soft(font="sans-serif", font_mono="monospace")
     soft.set(
-        block_label_text_color="*primary_700",
-        block_title_text_color="*primary_700",
+        # A label says what a field is; on a coloured ground it would look like a button.
+        block_label_background_fill="none",
+        block_label_background_fill_dark="none",
+        block_label_text_color="*body_text_color",
+        block_label_text_color_dark="*body_text_color",
+        block_title_background_fill="none",
+        block_title_background_fill_dark="none",
+        block_title_padding="0",
+        block_title_text_color="*body_text_color",
+        block_title_text_color_dark="*body_text_color",
         body_text_color_subdued="*neutral_500",
         body_text_color_subdued_dark="*neutral_300",
         button_primary_background_fill="*primary_600",

@@ -36,7 +36,7 @@ from coupled_arena.ui.monitoring import Health, health_check, metrics
 from coupled_arena.ui.parts.answer_stream import answer_stream
 from coupled_arena.ui.parts.events import Page
 from coupled_arena.ui.parts.held_back import HeldBack
-from coupled_arena.ui.parts.identity import ICON, Identity, preview, script
+from coupled_arena.ui.parts.identity import ICON, Identity, explained_terms, preview, script
 from coupled_arena.ui.parts.judge_feedback import judgement_stream
 from coupled_arena.ui.parts.panel import texts
 from coupled_arena.ui.parts.request_filter import ContentPolicy, RequestFilter
@@ -63,8 +63,9 @@ def launch(settings: Settings, *, annotate: bool = False, example: bool = False)
     """
     with listen(settings) as listening, ExitStack() as opened:
         with holding(listening):
-            services = opened.enter_context(open_services(settings, annotate=annotate))
-            services = replace(services, example=example)
+            services = opened.enter_context(
+                open_services(settings, annotate=annotate, example=example)
+            )
             server = _Server(services, _address(listening))
         # The signal that stopped the server comes again once it has stopped.
         with suppress(KeyboardInterrupt):
@@ -147,13 +148,13 @@ def _example_beside(settings: Settings) -> Iterator[FastAPI]:
     """
     with example_database() as path:
         behind = example_settings(settings, path).model_copy(update={"access": AccessSettings()})
-        with open_services(behind, annotate=True) as services:
+        with open_services(behind, annotate=True, example=True) as services:
             application = FastAPI(
                 middleware=[Middleware(Identity)], docs_url=None, redoc_url=None, openapi_url=None
             )
             for router in (texts(), preview()):
                 application.include_router(router)
-            _put_page(application, replace(services, example=True, beside=True), Counter())
+            _put_page(application, replace(services, beside=True), Counter())
             yield application
 
 
@@ -189,7 +190,12 @@ def _mount(
         "/",
         theme=theme(),
         css_paths=[resource("assets/arena.css")],
-        head="".join(map(script, ("stream", "address", "sort", "enter"))),
+        head="".join(
+            [
+                *map(script, ("stream", "address", "sort", "enter", "ask", "phone")),
+                explained_terms(),
+            ]
+        ),
         favicon_path=str(resource(ICON)),
         max_file_size=LARGEST,  # the browser says so before it sends any of it
         footer_links=[],

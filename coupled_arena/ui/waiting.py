@@ -16,41 +16,34 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from coupled_arena.core.errors import SettingsError
-from coupled_arena.core.language import _, language
+from coupled_arena.core.language import _
 from coupled_arena.core.settings import Settings
 from coupled_arena.generation import loading
 from coupled_arena.ui.connections import Listening, patient, raise_limit
+from coupled_arena.ui.parts.plain_page import plain_page
 
 _BACKLOG = 2048  # connections that wait to be taken, as uvicorn has it
 _LAST_ANSWERS = 1  # seconds that open connections get once the arena is ready
-_POLICY = "default-src 'self'; script-src 'unsafe-inline'; style-src 'unsafe-inline'"
+_POLICY = "default-src 'self'; img-src data:; script-src 'unsafe-inline'; style-src 'unsafe-inline'"
 HEADERS = {"Retry-After": "2", "Cache-Control": "no-store", "Content-Security-Policy": _POLICY}
 _METHODS = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"]
-_PAGE = Markup("""<!doctype html>
-<html lang="{language}"><head><meta charset="utf-8"><title>{title}</title>
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<noscript><meta http-equiv="refresh" content="3"></noscript>
-<style>
-:root {{ color-scheme: light dark; font: 1.1rem/1.5 system-ui, sans-serif; }}
-body {{ min-height: 90vh; display: grid; place-content: center; padding: 0 1rem; }}
-h1 {{ font-size: 1.6rem; margin: 0; }}
-</style></head><body><main>
-<h1>Coupled Arena</h1>
+_BODY = Markup("""<h1>Coupled Arena</h1>
 <p role="status">{doing}</p>
-<p>{opens}</p>
-</main><script>
+<p class="hint">{opens}</p>""")
+_RELOADED = Markup('<noscript><meta http-equiv="refresh" content="3"></noscript>')
+_LOOK = Markup("""<script>
 const said = document.querySelector("[role=status]");
-const look = async () => {{
-  try {{
-    const answer = await fetch("healthz", {{ cache: "no-store" }});
-    const {{ doing }} = await answer.json();
-    if (doing === undefined) {{ window.location.reload(); return; }}
+const look = async () => {
+  try {
+    const answer = await fetch("healthz", { cache: "no-store" });
+    const { doing } = await answer.json();
+    if (doing === undefined) { window.location.reload(); return; }
     if (said.textContent !== doing) said.textContent = doing;
-  }} catch {{ /* it stops, or it changes over */ }}
+  } catch { /* it stops, or it changes over */ }
   setTimeout(look, 1000);
-}};
+};
 setTimeout(look, 1000);
-</script></body></html>""")
+</script>""")
 
 
 class _Progress(logging.Handler):
@@ -112,12 +105,11 @@ def _application(progress: _Progress) -> Starlette:
 
 def waiting_page(doing: str) -> str:
     """Return the page that says what goes on, and loads itself once ``healthz`` says nothing."""
-    return _PAGE.format(
-        language=language(),
-        title=_("Coupled Arena gets ready"),
-        doing=doing,
-        opens=_("The page opens by itself as soon as it is ready."),
-    )
+    opens = _("The page opens by itself as soon as it is ready.")
+    body = _BODY.format(doing=doing, opens=opens)
+    # The server that waits has no icon, and a request for it would be answered by this page.
+    title = _("Coupled Arena gets ready")
+    return plain_page(title, body, script=_LOOK, head=_RELOADED, icon="data:,")
 
 
 def listen(settings: Settings) -> socket.socket:

@@ -9,7 +9,7 @@ from typing import Any
 
 from coupled_arena.analysis.battles import FoundBattles, OpenedBattle
 from coupled_arena.battles.compare import divided
-from coupled_arena.core.language import N_, _, chained, ngettext
+from coupled_arena.core.language import N_, _, chained, ngettext, number
 from coupled_arena.core.records import Battle, Finish, Mode, Origin, Outcome, Source, seed_to_hex
 from coupled_arena.store.queries.battle_record import BattleRecord, StoredVerdict, StoredVote
 from coupled_arena.store.queries.battle_search import BattleFilter, Ending, FoundBattle, Rater
@@ -176,7 +176,7 @@ def _turn(battle: Battle, record: BattleRecord, turn: int) -> dict[str, Any]:
     for (place, model), parts in zip(enumerate(battle.models), divided(texts), strict=True):
         reply = replies.get(place)
         notes = [
-            f"{score.metric} {score.score:g}"
+            f"{score.metric} {number(score.score, 'g')}"
             for score in record.scores
             if (score.turn, score.place) == (turn, place)
         ]
@@ -226,7 +226,7 @@ def _verdict(battle: Battle, verdict: StoredVerdict) -> list[dict[str, Any]]:
         Outcome.TIE: _("a tie"),
         Outcome.BOTH_BAD: _("both bad"),
     }[verdict.outcome]
-    probability = "" if verdict.probability is None else f"{verdict.probability:.1%}"
+    probability = "" if verdict.probability is None else number(verdict.probability, ".1%")
     return [
         *_cells(
             verdict.judge,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from coupled_arena.core.language import _
+from coupled_arena.core.language import _, localised
 
 
 def level(alpha: float) -> str:
     """Return how sure something is at an error level, in percent."""
-    return f"{100 * (1 - alpha):.4g}%"
+    return localised(f"{100 * (1 - alpha):.4g}%")
 
 
 def interval_at(alpha: float) -> str:

@@ -5,8 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from numbers import Real
+from typing import Any
 
-from markupsafe import Markup, escape
+from markupsafe import EscapeFormatter, Markup, escape
+
+from coupled_arena.core.language import localised, number
 
 # Embeddings, overrides and isolates of Unicode's bidirectional algorithm: in a model's name they
 # would turn around the rest of the sentence that it stands in.
@@ -23,8 +27,22 @@ def straight(text: str) -> str:
 def shown(value: object) -> Markup:
     """Return a value as markup: text escaped, whole numbers with separators."""
     if isinstance(value, int):
-        return Markup(f"{value:,}")
+        return Markup(number(value, ","))
     return escape(straight(value) if isinstance(value, str) else value)
+
+
+class _Filling(EscapeFormatter):
+    """Formats as `Markup.format`, with numbers in the language in force."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        if isinstance(value, Real):
+            return localised(format(value, format_spec))
+        return super().format_field(value, format_spec)
+
+
+def worded(text: str, **values: object) -> Markup:
+    """Return a text as markup with its places filled: numbers as the language has them."""
+    return Markup(_Filling(escape).vformat(text, (), values))
 
 
 def joined(parts: Iterable[object]) -> Markup:
@@ -101,6 +119,22 @@ def table(
         '<div class="scroll"><table class="{}"><thead><tr>{}</tr></thead><tbody>{}</tbody>'
         "</table></div>"
     ).format(f"board {kind}".strip(), head, body)
+
+
+def row_action(does: str, text: str, **row: str) -> Markup:
+    """Return a button of a table's row.
+
+    Parameters
+    ----------
+    does : str
+        What a script is told that it does.
+    **row
+        What says which row it is.
+    """
+    told = Markup("").join(Markup(' data-{}="{}"').format(*each) for each in row.items())
+    return Markup('<button type="button" class="row-action" data-does="{}"{}>{}</button>').format(
+        does, told, text
+    )
 
 
 def facts(pairs: Iterable[tuple[str, object]]) -> Markup:

@@ -9,7 +9,7 @@ from typing import Any
 
 from coupled_arena.analysis.battles import FoundBattles
 from coupled_arena.analysis.leaderboard.one_model import ModelSummary, Strength
-from coupled_arena.core.language import _, chained, ngettext
+from coupled_arena.core.language import _, chained, ngettext, number
 from coupled_arena.core.records import Sampling
 from coupled_arena.store.queries.battle_search import BattleFilter, Rater
 from coupled_arena.store.queries.model_pages import Day
@@ -148,12 +148,12 @@ def _category(each: Strength, found: ModelSummary) -> list[dict[str, Any]]:
         "higher": _("higher than overall"),
         "lower": _("lower than overall"),
     }[_place(each, found.overall)]
-    return _cells(each.name, None, each, f"{each.comparisons:,}", to, text)
+    return _cells(each.name, None, each, number(each.comparisons, ","), to, text)
 
 
 def _opponent(each: Strength, model: str) -> list[dict[str, Any]]:
     to = BattleFilter(model=model, other=each.name, rater=Rater.PEOPLE)
-    won = f"{each.wins:,}/{each.comparisons:,}"
+    won = f"{number(each.wins, ',')}/{number(each.comparisons, ',')}"
     return _cells(each.name, model_address(each.name), each, won, to, "")
 
 
@@ -199,7 +199,7 @@ def _sampled(sampling: Sampling) -> str:
 
 
 def _rate(each: Strength) -> str:
-    return f"{min(max(each.win_rate, 0.0), 1.0):.1%}"
+    return number(min(max(each.win_rate, 0.0), 1.0), ".1%")
 
 
 def _interval(each: Strength) -> str:

@@ -16,9 +16,11 @@ from coupled_arena.cli import main
 from coupled_arena.core.choices import Copula, Correction, Covariance, Cutoff, PValues, Weighting
 from coupled_arena.core.language import (
     FOLDER,
+    _,
     _Installed,
     filled,
     languages,
+    ngettext,
     number,
     separators,
 )
@@ -118,6 +120,8 @@ def test_numbers_of_a_text_are_in_its_language_and_points_of_names_stay(monkeypa
     monkeypatch.setattr(_Installed, "texts", gettext.translation(catalog.DOMAIN, FOLDER, ["de"]))
     assert filled(text, **values) == "Llama-3.1: 12,5% of 12.345, -0,500, True"
     assert (number(1234.5, ",.2f"), separators()) == ("1.234,50", ",.")
+    assert _("{model}: {share:.1%} of {n:,}").format(**values) == "Llama-3.1: 12,5% of 12.345"
+    assert ngettext("{} of {:.1f}", "{} of {:.1f}", 2).format("1.5", 2.5) == "1.5 of 2,5"
 
 
 def test_no_text_of_the_program_escapes_extraction():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
 
 import gradio as gr
 import httpx
@@ -13,10 +14,15 @@ from fastapi import FastAPI
 from starlette.requests import Request
 
 from coupled_arena.core.errors import SettingsError
+from coupled_arena.core.records import new_id, seed_to_hex
+from coupled_arena.core.settings import load_settings
+from coupled_arena.services import open_services
+from coupled_arena.store.database import Store
 from coupled_arena.ui.example import Example
 from coupled_arena.ui.parts.events import Page
 from tests.patience import PATIENCE
 from tests.ui.coroutines import completed
+from tests.stored import fill
 
 
 class Openings:
@@ -143,3 +149,14 @@ def test_what_handlers_of_another_page_return_stays_out_of_a_page_that_is_laid_o
         handler.start()
         handler.join()
     assert [type(block) for block in page.blocks.values()] == [gr.HTML]
+
+
+@pytest.mark.parametrize("example", [True, False])
+def test_a_host_is_warned_of_a_small_seed_and_the_example_warns_nobody(tmp_path, caplog, example):
+    path = tmp_path / "arena.duckdb"
+    with Store.open(path) as store:
+        (made,) = fill(store, ["Which way?"])
+        store.add_battle(replace(made, id=new_id(), experiment=seed_to_hex(7)))
+    with open_services(load_settings(db=path), annotate=True, example=example) as services:
+        assert services.example == example
+    assert ("small --seed" in caplog.text) != example

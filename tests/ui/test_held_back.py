@@ -21,7 +21,15 @@ from tests.ui.test_limits import From
 TOKEN = "a token of sixteen signs or more"
 JOIN, PREDICT = "/gradio_api/queue/join", "/gradio_api/run/predict"
 OPEN = {"_start", "_resume", "_go_on", "_skip", "_vote", "_undo", "_names", "_look", "_explain"}
-BESIDE = {"words", "shown", "_appear", "_look", "_exclude", "_include"}  # some ask for an admin
+BESIDE = {
+    "words",
+    "shown",
+    "_appear",
+    "_look",
+    "_exclude",
+    "_exclude_row",
+    "_include_row",
+}  # some ask for an admin
 
 
 @contextmanager

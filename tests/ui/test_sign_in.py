@@ -213,6 +213,12 @@ def votes_events(visitor):
     return [each for each in visitor.config["dependencies"] if outputs in each["outputs"]]
 
 
+def take_back(admin, rule):
+    """Press the button of an exclusion's row, and give a reason."""
+    told = {"exclusion": rule, "reason": "it was a class"}
+    return admin.call(admin.dependency("include", "votes-rules"), [], told)
+
+
 def test_admins_exclude_and_take_back_and_the_board_follows(app):
     client, store, _ = app
     ann = person(client, "ann")
@@ -233,7 +239,7 @@ def test_admins_exclude_and_take_back_and_the_board_follows(app):
         assert cursor.execute(counted, [voter]).fetchone() == (0,)
     ((rule, *rest),) = rows
     assert rest == [voter, "a script", "ann"]
-    output = ann.call(ann.dependency("click", "include"), [rule, "it was a class"])
+    output = take_back(ann, rule)
     with store.cursor() as cursor:
         ((origin, kept),) = cursor.execute(
             "select origin, count(*) from origins group by all"
@@ -241,13 +247,14 @@ def test_admins_exclude_and_take_back_and_the_board_follows(app):
         assert kept == cursor.execute("select count(*) from votes").fetchone()[0]
         voters = cursor.execute("select distinct voter from votes").fetchall()
     assert origin in output["data"][2]
-    every = ann.call(ann.dependency("click", "exclude"), [origin, "", "", "one place"])
+    row = {"voter": origin, "reason": "one place"}  # as the button of its row tells it
+    every = ann.call(ann.dependency("exclude", "votes-voters"), [], row)
     with store.cursor() as cursor:
         rows = cursor.execute("select exclusion, voter from standing_exclusions").fetchall()
     assert {(name,) for _, name in rows} == {*voters}
     assert "100.0%" in every["data"][0]
     for rule, _ in rows:
-        output = ann.call(ann.dependency("click", "include"), [rule, "it was a class"])
+        output = take_back(ann, rule)
     assert "excluded" not in output["data"][0]
     with store.cursor() as cursor:
         assert cursor.execute(counted, [voter]).fetchone()[0] > 0
@@ -274,7 +281,7 @@ def test_others_cannot_call_what_admins_may(app):
     eve = person(client, "eve")
     before = store.version()
     events = votes_events(eve)
-    assert len(events) == 3
+    assert len(events) == 4
     for event in events:
         data = ["x"] * len(event["inputs"])
         output = eve.call(event, data, {"value": "Votes", "index": 0, "selected": True})

@@ -118,6 +118,24 @@ def test_no_sentence_is_english(both):
     assert {name: found for name, found in escaped.items() if found} == {}
 
 
+def english_numbers(text):
+    """Return numbers with a decimal point, and those with a comma between thousands."""
+    text = re.sub(r"%\{[^}]*\}|<[^>]*>", " | ", text)
+    points = re.findall(r"(?<![\d.])\d+\.\d+(?![\d.])", text)
+    return {each for each in points if not re.fullmatch(r"[1-9]\d{0,2}\.\d{3}", each)}
+
+
+def test_no_number_is_english(both):
+    """A German table, sentence or figure has 0,05 and 1.234."""
+    (*_, english, _), (figures, tables, german, _) = both
+    assert any(english_numbers(text) for text in english.values())
+    texts = {**german, **{f"table {name}": text for name, text in tables.items()}}
+    texts |= {f"figure {name}": " ; ".join(strings(one)) for name, one in figures.items()}
+    escaped = {name: english_numbers(text) for name, text in texts.items()}
+    assert {name: found for name, found in escaped.items() if found} == {}
+    assert {one["layout"]["separators"] for one in figures.values()} == {",."}
+
+
 def test_every_sentence_there_is_was_said(both):
     """In singular and plural: else nobody would see that one of them is English."""
     *_, asked = both[1]

@@ -67,6 +67,11 @@ def how(text: str, title: str = HOW) -> gr.Accordion:
     return folded
 
 
+def section(title: str) -> gr.Accordion:
+    """Return a part of a tab that can be folded; on a phone it is, see `assets/phone.js`."""
+    return gr.Accordion(_(title), open=True, elem_classes=["section"])
+
+
 # How far a computation is that takes seconds, told while it runs.
 
 

@@ -11,6 +11,7 @@ import json
 import re
 from collections import Counter
 from contextlib import nullcontext
+from dataclasses import astuple
 from functools import partial
 from typing import NamedTuple
 
@@ -24,6 +25,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from coupled_arena.core.language import N_, _, language, script_texts
 from coupled_arena.core.settings import resource
+from coupled_arena.views.figures.theme import DARK, LIGHT
+from coupled_arena.views.words.glossary import glossary
 
 # What the scripts of the page say, in the language of the arena.
 
@@ -39,6 +42,13 @@ def translated_texts() -> str:
     code = resource("assets/translations.js").read_text(encoding="utf-8")
     known = f"const LANGUAGE = {json.dumps(language())}; const TRANSLATED = {texts};"
     return f"<script>(() => {{ {known}\n{code}}})();</script>"
+
+
+def explained_terms() -> str:
+    """Return the script that explains terms, with the glossary in the language of the arena."""
+    terms = json.dumps(glossary()).replace("<", "\\u003c")
+    code = resource("assets/terms.js").read_text(encoding="utf-8")
+    return f"<script>(() => {{ const TERMS = {terms};\n{code}}})();</script>"
 
 
 NAME = "Coupled Arena"
@@ -175,7 +185,7 @@ def _introduced(page: str, address: str) -> str:
     ours = Markup("").join(Markup('<meta {}="{}" content="{}" />').format(*tag) for tag in tags)
     page = page.replace('lang="en"', f'lang="{language()}"', 1)
     # Scripts that Gradio is given for the head run when its client already has a connection.
-    first = translated_texts() + script("connection")
+    first = script("opening") + translated_texts() + script("connection")
     return _OF_GRADIO.sub("", page).replace("<head>", f"<head>{ours}{first}", 1)
 
 
@@ -184,27 +194,32 @@ def _introduced(page: str, address: str) -> str:
 
 _HEADER = """<header class="page-header">
 <div><h1>{name}</h1><p>{description}</p></div>
-<label><span>{theme}</span> <select>
-<option value="system">{system}</option>
-<option value="light">{light}</option>
-<option value="dark">{dark}</option>
-</select></label>
+<button type="button" class="theme-switch">{icons}</button>
 </header>"""
+_ICON = '<svg viewBox="0 0 24 24" aria-hidden="true" data-theme="{}" hidden>{}</svg>'
+_RAYS = (
+    "M12 2v2M12 20v2M2 12h2M20 12h2M4.9 4.9l1.4 1.4M17.7 17.7l1.4 1.4M4.9 19.1l1.4-1.4"
+    "M17.7 6.3l1.4-1.4"
+)
+_THEMES = {
+    "light": f'<circle cx="12" cy="12" r="4"/><path d="{_RAYS}"/>',
+    "dark": '<path d="M20 14.5A8.5 8.5 0 0 1 9.5 4a8.5 8.5 0 1 0 10.5 10.5Z"/>',
+    "system": '<circle cx="12" cy="12" r="8"/><path class="filled" d="M12 4a8 8 0 0 1 0 16Z"/>',
+}
 
 
 def header() -> gr.HTML:
     """Return the head of the page."""
     scripts = (resource(f"assets/{name}.js") for name in ("remembered", "appearance"))
+    code = (script.read_text(encoding="utf-8") for script in scripts)
+    colours = json.dumps({"light": astuple(LIGHT), "dark": astuple(DARK)})
     return gr.HTML(
         _HEADER.format(
             name=NAME,
             description=_(DESCRIPTION),
-            theme=_("Theme"),
-            system=_("system"),
-            light=_("light"),
-            dark=_("dark"),
+            icons="".join(_ICON.format(*each) for each in _THEMES.items()),
         ),
-        js_on_load="\n".join(script.read_text(encoding="utf-8") for script in scripts),
+        js_on_load="\n".join([f"const COLOURS = {colours};", *code]),
         apply_default_css=False,
         padding=False,
         elem_id="header",

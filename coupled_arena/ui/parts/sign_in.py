@@ -18,9 +18,11 @@ from coupled_arena.battles.limits import Limits
 from coupled_arena.battles.members import SIGNED_IN, Member, Members
 from coupled_arena.core.errors import LimitError, SettingsError, StoreError
 from coupled_arena.core.extras import require
-from coupled_arena.core.language import N_, _, language
+from coupled_arena.core.language import N_, _
 from coupled_arena.store.annotators import Annotators
 from coupled_arena.ui.parts.example_link import EXAMPLE
+from coupled_arena.ui.parts.identity import DESCRIPTION, NAME
+from coupled_arena.ui.parts.plain_page import plain_page
 from coupled_arena.ui.parts.visitor import COOKIE, LINK, address_of, cookie_of
 
 _log = logging.getLogger(__name__)
@@ -31,28 +33,22 @@ _OPEN = frozenset({"/healthz", "/metrics", "/favicon.ico"})  # the second asks f
 _PAGES = {"/": "login", f"/{EXAMPLE}/": "../login"}  # with the way from each to where one signs in
 _HUB = frozenset({"/login/huggingface", "/login/callback", "/logout"})
 _WRONG = N_("The name or the password is wrong.")
-_PAGE = Markup("""<!doctype html>
-<html lang="{language}"><head><meta charset="utf-8"><title>{title}</title>
-<meta name="viewport" content="width=device-width">
-<style>:root {{ color-scheme: light dark; font: 1rem/1.5 system-ui, sans-serif; }}
-body {{ max-width: 20rem; margin: 4rem auto; padding: 0 1rem; }}
-label, button {{ display: block; margin: .6rem 0; }}
-input, button {{ font: inherit; padding: .4rem; width: 100%; box-sizing: border-box; }}</style>
-</head><body><main><h1>Coupled Arena</h1>
-{said}<p id="kept" role="status" hidden>{kept}</p>{way}</main><script>
-try {{
+_BODY = Markup("""<h1>{name}</h1><p class="hint">{description}</p>
+{said}<p id="kept" role="status" hidden>{kept}</p>{way}""")
+_LOOK = Markup("""<script>
+try {
   document.getElementById("kept").hidden = !sessionStorage.getItem("coupled-arena-kept");
-}} catch {{ /* a browser may forbid it */ }}
-</script></body></html>""")
+} catch { /* a browser may forbid it */ }
+</script>""")
 # What `assets/connection.js` keeps is there once somebody is signed in.
 _KEPT = N_("You are not signed in any more. Sign in: the page then has your text.")
 _FORM = Markup("""<form method="post" action="login">
 <label>{name} <input name="name" autocomplete="username" required autofocus></label>
 <label>{password} <input name="password" type="password" autocomplete="current-password" required>
-</label><button>{enter}</button></form>""")
+</label><button class="button">{enter}</button></form>""")
 _SAID = Markup('<p role="alert">{}</p>')
 # Not in a frame: the hub's own page of signing in does not show itself in one.
-_LINK = Markup('<p><a href="login/huggingface" target="_blank" rel="opener">{}</a></p>')
+_LINK = Markup('<a class="button" href="login/huggingface" target="_blank" rel="opener">{}</a>')
 
 
 class SignIn:
@@ -139,13 +135,14 @@ class SignIn:
             way = _LINK.format(_("Sign in with Hugging Face"))
         else:
             way = _FORM.format(name=_("Name"), password=_("Password"), enter=_("Sign in"))
-        page = _PAGE.format(
-            language=language(),
-            title=_("Sign in to Coupled Arena"),
+        body = _BODY.format(
+            name=NAME,
+            description=_(DESCRIPTION),
             said=_SAID.format(said) if said else "",
             kept=_(_KEPT),
             way=way,
         )
+        page = plain_page(_("Sign in to Coupled Arena"), body, script=_LOOK)
         return HTMLResponse(page, status, {"Cache-Control": "no-store"})
 
     def _has_link(self, request: Request) -> bool:

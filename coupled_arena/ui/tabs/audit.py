@@ -36,6 +36,7 @@ from coupled_arena.ui.parts.headline import (
     how,
     nothing_yet,
     progress_handler,
+    section,
 )
 from coupled_arena.views.addresses import audit_addresses
 from coupled_arena.views.figures import registry
@@ -50,9 +51,9 @@ from coupled_arena.views.words.style import judge_style_warnings, judge_style_wo
 
 _TITLE = N_("Audit")
 _PLANNER = N_(
-    "## How many more votes\nChoose a width of the interval, or two models that the "
-    "leaderboard should separate at their present distance. The plan assumes that further "
-    "votes and verdicts are like those here. The leaderboard always keeps ties."
+    "Choose a width of the interval, or two models that the leaderboard should separate at "
+    "their present distance. The plan assumes that further votes and verdicts are like those "
+    "here. The leaderboard always keeps ties."
 )
 _OF_VOTES = ("ties", "control", "voters")
 """Fields that say nothing of a benchmark, as `LiveAudits.get` takes them."""
@@ -93,11 +94,12 @@ class AuditTab:
         with gr.Column(visible=False) as self._body:
             self._findings = gr.HTML(elem_id="audit-findings", apply_default_css=False)
             self._plots = {registry.EFFICIENCY: first, **figure_rows("audit", _LAYOUT)}
-            self._table = gr.HTML(elem_id="audit-table", apply_default_css=False)
+            with section(N_("Each model in numbers")):
+                self._table = gr.HTML(elem_id="audit-table", apply_default_css=False)
             with gr.Accordion(_("Differences between neighbours"), open=False):
                 self._leads = gr.HTML(elem_id="audit-leads", apply_default_css=False)
             self._style.build()
-            with gr.Column() as self._planner:
+            with section(N_("How many more votes")) as self._planner:
                 self._plan = self._asked.build([*self._fields.names, "cutoff"])
                 gr.on(
                     [each.input for each in self._asked.components],
@@ -239,7 +241,7 @@ class AuditTab:
             self._first_figure: gr.Column(visible=True),
             self._findings: audit_details(found),
             self._body: gr.Column(visible=True),
-            self._planner: gr.Column(visible=voted),
+            self._planner: gr.Accordion(visible=voted),
             **{
                 self._plots[figure]: drawn(draw(dark=choice.dark))
                 for figure, draw in audit_drawings(found).items()

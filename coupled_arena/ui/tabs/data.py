@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from shutil import disk_usage
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import gradio as gr
 from gradio.processing_utils import save_file_to_cache
@@ -59,43 +61,63 @@ class DataTab:
     ----------
     hidden : str
         What the files leave out: see `export`.
+    is_host : callable
+        Tells of a request whether it is of a host: to these it says how to import votes.
+    offer : Markup
+        What leads to the example where there is nothing to download.
     """
 
-    def __init__(self, store: Store, hidden: Hidden, offer: str = "") -> None:
+    def __init__(
+        self,
+        store: Store,
+        hidden: Hidden,
+        is_host: Callable[[gr.Request], bool],
+        offer: str = "",
+    ) -> None:
         self._store = store
         self._hidden: Hidden = hidden
+        self._is_host = is_host
         self._offer = offer
 
     def build(self, tab: gr.Tab) -> None:
         """Lay out the tab inside the current Blocks."""
         said = gr.HTML(self._said(), elem_id="data-said", apply_default_css=False)
-        tab.select(self._said, None, said, **QUIET)
-        gr.Markdown(_(_INTRO).format(_(_LEFT_OUT[self._hidden])))
-        with gr.Row(equal_height=True):
-            choice = gr.Radio(
-                offered(ExportFormat),
-                value=ExportFormat.PARQUET.value,
-                label=_("Format"),
-                info=_(_FLAT),
-                scale=3,
+        with gr.Column(visible=not self._empty()) as there:
+            gr.Markdown(_(_INTRO).format(_(_LEFT_OUT[self._hidden])))
+            with gr.Row(equal_height=True):
+                choice = gr.Radio(
+                    offered(ExportFormat),
+                    value=ExportFormat.PARQUET.value,
+                    label=_("Format"),
+                    info=_(_FLAT),
+                    scale=3,
+                )
+                make = gr.Button(_("Make files"), variant="primary", scale=1, elem_id="make-files")
+            files = gr.File(
+                label=_("Files"),
+                file_count="multiple",
+                interactive=False,
+                visible=False,
+                elem_id="files",
             )
-            make = gr.Button(_("Make files"), variant="primary", scale=1, elem_id="make-files")
-        files = gr.File(
-            label=_("Files"),
-            file_count="multiple",
-            interactive=False,
-            visible=False,
-            elem_id="files",
-        )
-        with gr.Accordion(_(_VOTES), open=False, elem_id="votes-from-elsewhere"):
+        with gr.Accordion(
+            _(_VOTES), open=False, visible=False, elem_id="votes-from-elsewhere"
+        ) as elsewhere:
             told = _(_TOOLS).format(tools=", ".join(TOOLS))
             gr.Markdown(f"{_(_IMPORT)} {told}\n\n{_columns()}")
+        tab.select(self._shown, None, [said, there, elsewhere], **QUIET)
         make.click(self._export, choice, files, **QUIET)
 
-    def _said(self) -> Markup:
+    def _shown(self, request: gr.Request) -> tuple[Any, ...]:
+        there, host = not self._empty(), self._is_host(request)
+        return self._said(), gr.Column(visible=there), gr.Accordion(visible=host)
+
+    def _empty(self) -> bool:
         with self._store.cursor() as cursor:
-            empty = not any_battles(cursor, self._hidden)
-        return nothing_yet(_(_EMPTY), self._offer) if empty else headline(_(_SAID))
+            return not any_battles(cursor, self._hidden)
+
+    def _said(self) -> Markup:
+        return nothing_yet(_(_EMPTY), self._offer) if self._empty() else headline(_(_SAID))
 
     def _export(self, choice: str) -> gr.File:
         kept = get_upload_folder()

@@ -76,21 +76,24 @@ class ExperimentsTab:
                 )
             with gr.Row():
                 run = gr.Button(_("Run"), variant="primary", elem_id="run-experiment")
-                stop = gr.Button(_("Stop"), elem_id="stop-experiment")
+                stop = gr.Button(_("Stop"), elem_id="stop-experiment", visible=False)
         self._offered = gr.State(None)  # sizes that fit the store, until they are changed
         outcome = gr.Markdown(elem_id="experiment-said")
         figures: list[Any] = []
         for figure in _SHOWN:
             with gr.Column(visible=False) as panel:
                 figures += [panel, figure_panel("experiment", figure)]
-        gr.on(
-            [run.click, self._human.submit, self._fields["total"].submit],
+        asked = [run.click, self._human.submit, self._fields["total"].submit]
+        gr.on(asked, _stop_there, None, stop, **FREE)
+        running = gr.on(
+            asked,
             self._run,
             {*self._fields.all, self._human, self._papers, self._dark},
             [outcome, self._headline, *figures],
             api_visibility="private",
             concurrency_limit=1,  # each takes a core for seconds
         )
+        running.then(_stop_gone, None, stop, **FREE)  # also after a refusal
         stop.click(self._stop, None, None, **FREE)
         self._fields["judge"].input(self._fit, self._sized, self._sized[1:], **FREE)
 
@@ -202,6 +205,14 @@ class ExperimentsTab:
             yield event
         finally:
             self._stops.pop(session, None)
+
+
+def _stop_there() -> gr.Button:
+    return gr.Button(visible=True)
+
+
+def _stop_gone() -> gr.Button:
+    return gr.Button(visible=False)
 
 
 def _numbers(text: str) -> tuple[int, ...]:

@@ -154,7 +154,7 @@ class GateTab:
             self._fields.build("alpha")
         with gr.Row():
             self._start = gr.Button(_("Start"), variant="primary", elem_id="gate-start")
-            self._stop = gr.Button(_("Stop"), elem_id="gate-stop", interactive=False)
+            self._stop = gr.Button(_("Stop"), elem_id="gate-stop", visible=False)
 
     def _wire(self) -> None:
         wiring: dict[str, Any] = {"inputs": self._inputs, "outputs": self._outputs}
@@ -327,7 +327,7 @@ class GateTab:
             self._runs: gate_runs(listed, view.running),
             self._past: gr.Column(visible=bool(listed)),
             self._start: gr.Button(interactive=view.may_start and not running and not over),
-            self._stop: gr.Button(interactive=view.may_start and running is not None),
+            self._stop: gr.Button(visible=view.may_start and running is not None),
             self._progress: self._said(view, standing),
             **self._result(view, standing),
         }

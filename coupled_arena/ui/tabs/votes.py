@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
 import duckdb
 import gradio as gr
+from markupsafe import Markup
 
-from coupled_arena.analysis.voter_report import read_voters
+from coupled_arena.analysis.voter_report import BurstRow, read_voters
 from coupled_arena.battles.members import Member
 from coupled_arena.core.language import N_, _
 from coupled_arena.core.records import new_id
+from coupled_arena.core.settings import resource
 from coupled_arena.store.database import Store
 from coupled_arena.store.tables.exclusions import (
     Decision,
@@ -24,10 +26,10 @@ from coupled_arena.store.tables.exclusions import (
     moment_of,
 )
 from coupled_arena.store.tables.guards import voters_from
-from coupled_arena.ui.parts.events import FREE, user_errors
+from coupled_arena.ui.parts.events import FREE, sent, user_errors
 from coupled_arena.ui.parts.headline import headline
 from coupled_arena.ui.parts.visitor import member_of
-from coupled_arena.views.markup import joined, paragraph
+from coupled_arena.views.markup import joined, paragraph, row_action
 from coupled_arena.views.tables.votes import (
     bursts_table,
     exclusions_table,
@@ -58,7 +60,11 @@ class VotesTab:
         with gr.Tab(_(_TITLE), id="votes", visible=False) as tab:
             found = gr.HTML(elem_id="votes-said", apply_default_css=False)
             gr.Markdown(_(_INTRO))
-            with gr.Row(equal_height=True):
+            rules, voters = _rows("votes-rules"), _rows("votes-voters")
+            with (
+                gr.Accordion(_("Exclude the votes of a time, or by name"), open=False),
+                gr.Row(equal_height=True),
+            ):
                 voter = gr.Textbox(
                     label=_("Voter, or origin"), placeholder=_("Empty: all votes of that time")
                 )
@@ -66,17 +72,12 @@ class VotesTab:
                 until = gr.Textbox(label=_("Until"), placeholder="2026-11-23T15:00")
                 why = gr.Textbox(label=_("Reason"), elem_id="exclude-reason")
                 leave_out = gr.Button(_("Exclude"), variant="primary", elem_id="exclude")
-            with gr.Row(equal_height=True):
-                rule = gr.Textbox(label=_("Exclusion"))
-                because = gr.Textbox(label=_("Reason"), elem_id="include-reason")
-                take_back = gr.Button(_("Take back"), elem_id="include")
-            rules = gr.HTML(elem_id="votes-rules", apply_default_css=False)
-            voters = gr.HTML(elem_id="votes-voters", apply_default_css=False)
         shown = [found, rules, voters]
         page.load(_appear, None, tab, **FREE)
         tabs.select(self._look, None, shown, **FREE)
         leave_out.click(self._exclude, [voter, since, until, why], shown, **FREE)
-        take_back.click(self._include, [rule, because], shown, **FREE)
+        voters.exclude(self._exclude_row, None, shown, **FREE)
+        rules.include(self._include_row, None, shown, **FREE)
 
     def _look(self, request: gr.Request, event: gr.SelectData) -> tuple[Any, ...]:
         return self._shown(request) if event.value == _(_TITLE) else (gr.skip(),) * 3
@@ -90,11 +91,15 @@ class VotesTab:
             self._store.write(partial(_leave_out, named=named, bounds=bounds, made=made))
         return self._shown(request)
 
-    def _include(self, rule: str, because: str, request: gr.Request) -> tuple[Any, ...]:
-        made = _decision(request, because)
+    def _exclude_row(self, request: gr.Request, event: gr.EventData) -> tuple[Any, ...]:
+        voter, since, until = (_text(event, name) for name in ("voter", "since", "until"))
+        return self._exclude(voter, since, until, _text(event, "reason"), request)
+
+    def _include_row(self, request: gr.Request, event: gr.EventData) -> tuple[Any, ...]:
+        made = _decision(request, _text(event, "reason"))
         with user_errors():
-            named = (rule or "").strip()
-            self._store.write(partial(include, exclusion=named, decision=made))
+            rule = _text(event, "exclusion")
+            self._store.write(partial(include, exclusion=rule, decision=made))
         return self._shown(request)
 
     def _shown(self, request: gr.Request) -> tuple[Any, ...]:
@@ -107,11 +112,40 @@ class VotesTab:
             words.append(paragraph(told))
         if left_out.votes:
             words.append(paragraph(excluded_words(left_out), "hint"))
-        voters = voters_table(whole, _MOST).html()
-        tables = [bursts_table(whole, _MOST).html(), origins_table(whole).html(), voters]
+        tables = [
+            bursts_table(whole, _MOST).html(action=_of_burst),
+            origins_table(whole).html(action=lambda row: _excludes(voter=row.origin)),
+            voters_table(whole, _MOST).html(action=lambda row: _excludes(voter=row.voter)),
+        ]
         if whole.told and whole.told.rows:
             tables.append(told_table(whole).html())
-        return joined(words), exclusions_table(rules).html(), joined(tables)
+        return joined(words), exclusions_table(rules).html(action=_takes_back), joined(tables)
+
+
+def _rows(elem_id: str) -> gr.HTML:
+    """Lay out where tables are drawn: their rows have buttons."""
+    script = resource("assets/votes.js").read_text(encoding="utf-8")
+    return gr.HTML(elem_id=elem_id, js_on_load=script, apply_default_css=False)
+
+
+def _excludes(**row: str) -> Markup:
+    return row_action("exclude", _("Exclude"), **row)
+
+
+def _of_burst(row: BurstRow) -> Markup:
+    until = row.since + timedelta(seconds=row.seconds)
+    return _excludes(since=row.since.isoformat(), until=until.isoformat())
+
+
+def _takes_back(row: Exclusion) -> Markup:
+    if row.taken_back:
+        return Markup()
+    return row_action("include", _("Take back"), exclusion=row.id)
+
+
+def _text(event: gr.EventData, name: str) -> str:
+    told = sent(event, name)
+    return told.strip() if isinstance(told, str) else ""
 
 
 def _leave_out(

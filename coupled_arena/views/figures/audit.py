@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from coupled_arena.analysis.audit.result import Audit, ModelAudit
 from coupled_arena.core.choices import Truth
-from coupled_arena.core.language import _
+from coupled_arena.core.language import _, number
 from coupled_arena.views.figures import registry
 from coupled_arena.views.figures.caption import audit_caption, audit_method
 from coupled_arena.views.figures.rows import (
@@ -60,7 +60,7 @@ def bias_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
         method=audit_method(audit),
     )
     labels = _row_labels(
-        audit, lambda row: row.judge_bias, lambda row: f"{100 * _of(row.judge_bias):+.1f}"
+        audit, lambda row: row.judge_bias, lambda row: number(100 * _of(row.judge_bias), "+.1f")
     )
     axis = {
         "range": [-1.08 * reach, 1.08 * reach],
@@ -107,7 +107,9 @@ def efficiency_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
         ),
         method=audit_method(audit),
     )
-    labels = _row_labels(audit, lambda row: row.tau_max, lambda row: f"{10 * _of(row.tau_max):.1f}")
+    labels = _row_labels(
+        audit, lambda row: row.tau_max, lambda row: number(10 * _of(row.tau_max), ".1f")
+    )
     widest = max([_CEILING, *(_worth_of_ten(row)[2] for _at, row in known)])
     axis = {"range": [9.6, 1.1 * widest], "title": axis_title(by_truth(audit, "without"), theme)}
     traces = [_rule(_CEILING, audit, theme.text), dots, now]
@@ -148,7 +150,9 @@ def agreement_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
     labels = _row_labels(
         audit,
         lambda row: row.balanced_agreement,
-        lambda row: f"{_of(row.balanced_agreement):.0%} | {_of(row.agreement):.0%}",
+        lambda row: " | ".join(
+            number(_of(share), ".0%") for share in (row.balanced_agreement, row.agreement)
+        ),
     )
     traces = [
         _rule(0.5, audit, theme.faint),
@@ -198,7 +202,9 @@ def powered_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
     labels = _row_labels(
         audit,
         lambda row: row.b,
-        lambda row: f"{100 * _of(row.b):.1f} {_ARROW} {min(max(_of(row.powered), 0), 1):.1%}",
+        lambda row: f" {_ARROW} ".join(
+            (number(100 * _of(row.b), ".1f"), number(min(max(_of(row.powered), 0), 1), ".1%"))
+        ),
     )
     axis = {**rate_axis(theme), "title": axis_title(by_truth(audit, "rate"), theme)}
     return row_figure([alone, powered], labels, theme, head, axis)
@@ -206,7 +212,7 @@ def powered_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
 
 def _balance(row: ModelAudit, share: float) -> str:
     text = _("balanced agreement {share:.1%}").format(share=share)
-    return f"{text}<br>p {_of(row.p):.1%}, q {_of(row.q):.1%}"
+    return f"{text}<br>p {number(_of(row.p), '.1%')}, q {number(_of(row.q), '.1%')}"
 
 
 def _agrees(audit: Audit, row: ModelAudit) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from coupled_arena.analysis.coupling.savings import Coupling, StoredScores
-from coupled_arena.core.language import _
+from coupled_arena.core.language import _, number
 from coupled_arena.stats.counts import FloatArray
 from coupled_arena.stats.coupling.error_curves import ErrorCurves
 from coupled_arena.stats.coupling.score_tables import PairSavings
@@ -232,7 +232,7 @@ def _described(pair: PairSavings) -> str:
 def _share(pair: PairSavings | None, k: int) -> str:
     if pair is None or _unknown(pair) or k > FULL:
         return ""
-    text = f"{100 * pair.savings:z.0f}"  # without a sign before nothing
+    text = number(100 * pair.savings, "z.0f")  # without a sign before nothing
     return f"<b>{text}</b>" if pair.savings_low > 0 or pair.savings_high < 0 else text
 
 
@@ -245,7 +245,7 @@ def _number(value: float | None) -> float | None:
 
 
 def _percent(value: float) -> str:
-    return f"{value:.1%}" if math.isfinite(value) else _("unknown")
+    return number(value, ".1%") if math.isfinite(value) else _("unknown")
 
 
 def _edges(values: FloatArray) -> FloatArray:

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from coupled_arena.analysis.gate.result import CandidateGate, CategoryGap, Closing, GateReport
 from coupled_arena.core.choices import Look, Measure
-from coupled_arena.core.language import _, filled, localised, ngettext, number, separators
+from coupled_arena.core.language import _, filled, ngettext, number
 from coupled_arena.stats.gate.betting import Verdict
 from coupled_arena.views.figures import registry
 from coupled_arena.views.figures.rows import (
@@ -71,7 +71,6 @@ def closing_figure(
             "title": axis_title(_("Candidate less base"), theme),
             "range": list(ends),
         },
-        "separators": separators(),
     }
     traces = _closing_lines(found, candidate, way, (ends[0], ends[1]), theme)
     return finish(traces, theme, head, height=_HEIGHT, layout=layout)
@@ -157,7 +156,7 @@ def candidates_figure(found: GateReport, *, dark: bool = False) -> go.Figure:
     dots = interval_dots(points, theme)
     dots["hovertext"] = [
         f"{escape(each.model)}: {number(each.difference, '+.4f')} "
-        f"({localised(span(each.low, each.high, '+.4f'))})"
+        f"({span(each.low, each.high, '+.4f')})"
         for each in candidates
     ]
     head = head_of(
@@ -177,8 +176,7 @@ def candidates_figure(found: GateReport, *, dark: bool = False) -> go.Figure:
         "range": [ends[0] - beyond, ends[1] + beyond],
         "title": axis_title(_("Candidate less base"), theme),
     }
-    figure = row_figure([*lines, dots], rows, theme, head, axis)
-    return figure.update_layout(separators=separators())
+    return row_figure([*lines, dots], rows, theme, head, axis)
 
 
 def _beside_marks(x: float, rows: int, colour: str, dash: str) -> dict[str, Any]:
@@ -196,7 +194,7 @@ def flips_figure(found: GateReport, candidate: CandidateGate, *, dark: bool = Fa
     rows = [
         FigureRow(
             gap.category,
-            f"{number(gap.difference, '+.3f')} ({localised(span(gap.low, gap.high, '+.2f'))})",
+            f"{number(gap.difference, '+.3f')} ({span(gap.low, gap.high, '+.2f')})",
         )
         for gap in gaps
     ]
@@ -226,8 +224,7 @@ def flips_figure(found: GateReport, candidate: CandidateGate, *, dark: bool = Fa
         "tickformat": ".0%",
         "title": axis_title(_("Share of prompts"), theme),
     }
-    figure = row_figure(_flip_bars(gaps, shares, theme), rows, theme, head, axis)
-    return figure.update_layout(separators=separators())
+    return row_figure(_flip_bars(gaps, shares, theme), rows, theme, head, axis)
 
 
 def _flip_bars(

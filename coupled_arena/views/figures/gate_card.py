@@ -15,7 +15,7 @@ import plotly.graph_objects as go
 
 from coupled_arena.analysis.gate.result import CandidateGate, GateReport
 from coupled_arena.analysis.gate.stored import GateStanding
-from coupled_arena.core.language import _, filled, localised, number, separators
+from coupled_arena.core.language import _, filled, number
 from coupled_arena.stats.gate.betting import Verdict
 from coupled_arena.views.figures.theme import LIGHT, Theme, cut, look, spoken
 from coupled_arena.views.levels import interval_at
@@ -56,7 +56,6 @@ def card_figure(standing: GateStanding) -> go.Figure | None:
         "width": _WIDTH,
         "height": top + _STRIP + _BELOW,
         "margin": {"l": _EDGE, "r": _EDGE, "t": top, "b": _BELOW},
-        "separators": separators(),
         "xaxis": {
             "range": [low, high],
             "zeroline": False,
@@ -167,8 +166,8 @@ def _on_the_axis(
     text = filled(
         _("<b>{difference}</b> ({interval}, {level})"),
         difference=number(middle, "+.3f"),
-        interval=localised(span(low, high, "+.3f")),
-        level=localised(interval_at(2 * report.settings.alpha / report.judged)),
+        interval=span(low, high, "+.3f"),
+        level=interval_at(2 * report.settings.alpha / report.judged),
     )
     # Within the picture, however near to an end the dot is.
     share = (middle - ends[0]) / (ends[1] - ends[0])

@@ -7,7 +7,7 @@ from html import escape
 import plotly.graph_objects as go
 
 from coupled_arena.analysis.gate.result import GateReport
-from coupled_arena.core.language import _, filled, localised, number, separators
+from coupled_arena.core.language import _, filled, number
 from coupled_arena.views.figures import registry
 from coupled_arena.views.figures.rows import axis_title, marks
 from coupled_arena.views.figures.theme import (
@@ -61,7 +61,6 @@ def costs_figure(found: GateReport, *, dark: bool = False) -> go.Figure:
             "title": axis_title(_("Candidate less base"), theme),
             "range": [ends[0] - beyond, ends[1] + beyond],
         },
-        "separators": separators(),
     }
     room = 0.35 * widest, 0.07 * (ends[1] - ends[0] + 2 * beyond)
     dots = _dots(rows, sizes, _named(rows, sizes, room), theme)
@@ -137,7 +136,7 @@ def _dots(
         },
         "hovertext": [
             f"{escape(row.model)}: {number(row.difference, '+.4f')} "
-            f"({localised(span(row.low, row.high, '+.4f'))})"
+            f"({span(row.low, row.high, '+.4f')})"
             for row in rows
         ],
     }

@@ -12,11 +12,11 @@ import plotly.graph_objects as go
 from coupled_arena.analysis.leaderboard.result import BoardRow, HeadToHead, Leaderboard, Standing
 from coupled_arena.analysis.style.result import StyleBoard
 from coupled_arena.core.choices import BoardSource, Scope, TieScore
-from coupled_arena.core.language import _
+from coupled_arena.core.language import _, number
 from coupled_arena.stats.coupling.modes import ModeComparison, stars
 from coupled_arena.views.figures import registry
 from coupled_arena.views.figures.caption import board_method, caption, mode_caption, mode_method
-from coupled_arena.views.figures.matrices import CROWDED, FULL, matrix_figure, number
+from coupled_arena.views.figures.matrices import CROWDED, FULL, finite, matrix_figure
 from coupled_arena.views.figures.rows import (
     DASH,
     FigureRow,
@@ -177,7 +177,8 @@ def mode_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
     for row, c, i in found:
         p = of_model[models[row]]["p_value"]
         starred = f"  {stars(p)}" if p is not None and stars(p) else ""
-        labels[row] = FigureRow(models[row], f"<b>{c:.0%}</b> | {i:.0%}{starred}")
+        both = f"<b>{number(c, '.0%')}</b> | {number(i, '.0%')}"
+        labels[row] = FigureRow(models[row], both + starred)
     head = head_of(
         registry.MODES,
         lines=(
@@ -246,7 +247,7 @@ def mode_pairs_figure(board: Leaderboard, *, dark: bool = False) -> go.Figure:
     largest = float(np.abs(change[met]).max(initial=0.01))
     grid = [[(i, j) for j in order] for i in order]
     cells = {
-        "z": [[number(value) for value in row] for row in change],
+        "z": [[finite(value) for value in row] for row in change],
         "text": [[_change_text(modes, p[at], *at, len(models)) for at in row] for row in grid],
         "hovertext": [[_describe_change(modes, p[at], *at) for at in row] for row in grid],
         "zmin": -largest,
@@ -303,7 +304,7 @@ def style_figure(board: StyleBoard, *, dark: bool = False) -> go.Figure:
         method=(_("alpha {alpha:g}").format(alpha=board.alpha), _("ties as half a win")),
     )
     labels = [
-        FigureRow(_(TRAITS[effect.trait]), f"<b>{effect.typical.rate:.1%}</b>")
+        FigureRow(_(TRAITS[effect.trait]), f"<b>{number(effect.typical.rate, '.1%')}</b>")
         for effect in effects
     ]
     axis = {
@@ -336,9 +337,9 @@ def _placed(board: Leaderboard) -> Table[BoardRow]:
 def _size(board: Leaderboard, standing: BoardRow) -> str:
     """Return the numbers that the table has: identical replies are no votes."""
     if board.source is BoardSource.JUDGE:
-        return f"{standing.judge_verdicts:,}"
-    identical = f" + {standing.identical:,}" if standing.identical else ""
-    return f"{standing.human_votes:,}{identical}"
+        return number(standing.judge_verdicts, ",")
+    identical = f" + {number(standing.identical, ',')}" if standing.identical else ""
+    return f"{number(standing.human_votes, ',')}{identical}"
 
 
 def _size_words(board: Leaderboard) -> tuple[str, ...]:
@@ -351,7 +352,7 @@ def _rate_label(board: Leaderboard, standing: BoardRow, theme: Theme) -> FigureR
     if standing.place is None:
         none = italic(_("no win rate"))
         return FigureRow(standing.model, f"{none}  {size}", known=False)
-    return FigureRow(standing.model, f"<b>{standing.place.likely_rate:.0%}</b>  {size}")
+    return FigureRow(standing.model, f"<b>{number(standing.place.likely_rate, '.0%')}</b>  {size}")
 
 
 def _describe(standing: BoardRow, place: Standing) -> str:
@@ -380,8 +381,8 @@ def _cell_text(pair: HeadToHead, ties: TieScore, k: int) -> str:
     if share is None or k > FULL:
         return ""
     if k > CROWDED:
-        return f"{100 * share:.0f}"
-    return f"{share:.0%}<br>n = {pair.comparisons}"
+        return number(100 * share, ".0f")
+    return f"{number(share, '.0%')}<br>n = {pair.comparisons}"
 
 
 def _describe_pair(this: str, that: str, pair: HeadToHead) -> str:
@@ -399,8 +400,11 @@ def _change_text(modes: ModeComparison, p: float, i: int, j: int, k: int) -> str
         return ""
     starred = stars(p)
     if k > CROWDED:
-        return f"{100 * (pairs.coupled[i, j] - pairs.independent[i, j]):+.0f}<br>{starred}"
-    both = f"{100 * pairs.coupled[i, j]:.0f} | {100 * pairs.independent[i, j]:.0f}"
+        change = pairs.coupled[i, j] - pairs.independent[i, j]
+        return f"{number(100 * change, '+.0f')}<br>{starred}"
+    both = " | ".join(
+        number(100 * share, ".0f") for share in (pairs.coupled[i, j], pairs.independent[i, j])
+    )
     return f"{both}<br>{starred}"
 
 
@@ -420,7 +424,9 @@ def _describe_change(modes: ModeComparison, p: float, i: int, j: int) -> str:
         coupled_ties=modes.coupled_ties[i, j],
         independent_ties=modes.independent_ties[i, j],
     )
-    return described + (f"p = {p:.2g}" if np.isfinite(p) else _("too few votes for a test"))
+    return described + (
+        f"p = {number(p, '.2g')}" if np.isfinite(p) else _("too few votes for a test")
+    )
 
 
 def _met(modes: ModeComparison, i: int, j: int) -> bool:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import plotly.graph_objects as go
 
+from coupled_arena.core.language import number
 from coupled_arena.views.figures.rows import axis_title
 from coupled_arena.views.figures.theme import LINE, Head, Theme, finish, theme_for, wrapped
 
@@ -211,7 +212,11 @@ def _x_axis(lines: Sequence[Line], axes: Axes, theme: Theme) -> dict[str, Any]:
     if not axes.logarithmic:
         return axis
     ticks = sorted({value for line in lines for value in line.x})
-    return axis | {"type": "log", "tickvals": ticks, "ticktext": [f"{tick:,}" for tick in ticks]}
+    return axis | {
+        "type": "log",
+        "tickvals": ticks,
+        "ticktext": [number(tick, ",") for tick in ticks],
+    }
 
 
 def _common(theme: Theme, title: str, *, share: bool) -> dict[str, Any]:

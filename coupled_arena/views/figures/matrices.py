@@ -18,7 +18,7 @@ _COLUMN_LINES = 3  # of a name that stands on end below a phone's column
 _CELL, _BESIDE = 38, 214  # pixels of such a cell, and of the names beside all of them
 
 
-def number(value: float) -> float | None:
+def finite(value: float) -> float | None:
     """Return a number, None for NaN and infinity."""
     return float(value) if np.isfinite(value) else None
 

@@ -10,7 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from coupled_arena.analysis.risk.result import RiskReport, RiskView
-from coupled_arena.core.language import N_, _
+from coupled_arena.core.language import N_, _, number
 from coupled_arena.stats.counts import FloatArray
 from coupled_arena.stats.risk.dominance import Order
 from coupled_arena.stats.risk.mean_risk import Risk
@@ -151,7 +151,8 @@ def _polygons(view: RiskView, shown: Sequence[int]) -> list[dict[str, Any]]:
             "hoverinfo": "text",
             "hovertext": [
                 f"<b>{escape(view.models[at])}</b><br>{_(_RISKS[risk]).replace('<br>', ' ')}: "
-                f"{view.mean_risks[at].mean:.4g} - {view.mean_risks[at].risks[risk]:.4g}"
+                f"{number(view.mean_risks[at].mean, '.4g')} - "
+                f"{number(view.mean_risks[at].risks[risk], '.4g')}"
                 for risk in (*Risk, *list(Risk)[:1])
             ],
         }
@@ -162,7 +163,9 @@ def _polygons(view: RiskView, shown: Sequence[int]) -> list[dict[str, Any]]:
 def _axis_name(view: RiskView, risk: Risk) -> str:
     """Return a risk with the values between which its axis runs."""
     scores = view.risk_scores(risk)
-    ends = _("{low} to {high}").format(low=f"{scores.min():.2g}", high=f"{scores.max():.2g}")
+    ends = _("{low} to {high}").format(
+        low=number(scores.min(), ".2g"), high=number(scores.max(), ".2g")
+    )
     return f"{_(_RISKS[risk])}<br>{ends}"
 
 
@@ -268,5 +271,5 @@ def _others(view: RiskView, shown: list[int]) -> list[str]:
 def _ratio(ratio: float, win: bool, at: tuple[int, int], k: int) -> str:
     if at[0] == at[1] or k > FULL:
         return ""
-    percent = f"{100 * ratio:.0f}"
+    percent = number(100 * ratio, ".0f")
     return f"<b>{percent}</b>" if win else percent

@@ -11,7 +11,7 @@ from typing import Any
 import plotly.graph_objects as go
 from markupsafe import Markup
 
-from coupled_arena.core.language import _
+from coupled_arena.core.language import _, separators
 from coupled_arena.views.figures.registry import Figure
 from coupled_arena.views.markup import straight
 from coupled_arena.views.tables.table import Table
@@ -158,6 +158,7 @@ def look(title: str, lines: Sequence[str], theme: Theme) -> dict[str, Any]:
         "plot_bgcolor": "rgba(0,0,0,0)",
         "dragmode": False,  # a finger on a phone scrolls the page
         "showlegend": False,
+        "separators": separators(),
         "template": "none",
     }
 

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from plotly.colors import sample_colorscale
 from plotly.subplots import make_subplots
 
-from coupled_arena.core.language import N_, _
+from coupled_arena.core.language import N_, _, number
 from coupled_arena.stats.simulation.rank_set_runs import Ranking, RankSetQuality
 from coupled_arena.stats.simulation.resampling import Resampling
 from coupled_arena.views.figures.rankings import (
@@ -165,7 +165,7 @@ def _trade_off(
 
 
 def _dots(result: Resampling) -> str:
-    levels = ", ".join(f"{alpha:g}" for alpha in sorted(result.plan.alphas))
+    levels = ", ".join(number(alpha, "g") for alpha in sorted(result.plan.alphas))
     return _("a dot for each alpha: {levels}; {repeats} repeats, bars 95%").format(
         levels=levels, repeats=result.repeats
     )

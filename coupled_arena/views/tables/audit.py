@@ -12,7 +12,7 @@ from typing import Any
 from coupled_arena.analysis.audit.plan import VotePlan
 from coupled_arena.analysis.audit.result import Audit, ModelAudit
 from coupled_arena.core.choices import Control, Truth, Voters
-from coupled_arena.core.language import N_
+from coupled_arena.core.language import N_, number
 from coupled_arena.stats.judges.judge_probabilities import ProbabilityMean
 from coupled_arena.stats.judges.powered_means import Difference
 from coupled_arena.views.tables.style import (
@@ -149,7 +149,7 @@ DIFFERENCES: tuple[Column[Difference], ...] = (
         "Weight of the verdicts on the model",
         attrgetter("tuning"),
         N_("Weights of the judge"),
-        lambda row: f"{row.tuning:.2f}, {row.other_tuning:.2f}",
+        lambda row: f"{number(row.tuning, '.2f')}, {number(row.other_tuning, '.2f')}",
     ),
     Column(
         "other_lambda", float, "Weight of the verdicts on the other", attrgetter("other_tuning")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from coupled_arena.analysis.closeness import AnswerRead, Closeness, Going, Part
-from coupled_arena.core.language import N_, _
+from coupled_arena.core.language import N_, _, number
 from coupled_arena.stats.closeness import Mean
 from coupled_arena.views.tables.table import BETWEEN, Column, Table, span, table_of
 from coupled_arena.views.words.closeness import closeness_warnings, closeness_words
@@ -106,7 +106,7 @@ def _first(row: Part) -> str:
     if row.first is None or row.last is None:
         return ""
     ends = dict.fromkeys((row.first + 1, row.last + 1))
-    return "\N{EN DASH}".join(f"{end:,}" for end in ends)
+    return "\N{EN DASH}".join(number(end, ",") for end in ends)
 
 
 PLACES: tuple[Column[Part], ...] = (

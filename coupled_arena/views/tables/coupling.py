@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from coupled_arena.analysis.coupling.savings import Coupling, Sweep, SweptPair, prompts_needed
-from coupled_arena.core.language import N_
+from coupled_arena.core.language import N_, number
 from coupled_arena.core.records import Drawn, Mode
 from coupled_arena.stats.coupling.error_curves import ErrorCurves
 from coupled_arena.stats.coupling.score_tables import PairSavings
@@ -116,7 +116,9 @@ PAIRS: tuple[Column[PairSavings], ...] = (
         float,
         "Independent variance less coupled variance less twice the covariance, within prompts",
         heading=N_("Proposition 1: gap"),
-        text=lambda row: f"{row.identity_gap:+.4f} ± {row.identity_gap_error:.4f}",
+        text=lambda row: " ± ".join(
+            (number(row.identity_gap, "+.4f"), number(row.identity_gap_error, ".4f"))
+        ),
     ),
     Column("identity_gap_error", float, "Its standard error"),
     *_SAVINGS,

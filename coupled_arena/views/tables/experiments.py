@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from coupled_arena.core.language import N_
+from coupled_arena.core.language import N_, number
 from coupled_arena.views.tables.table import Column, Table, plain, table_of
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def _plus_minus(name: str) -> Any:
-    return lambda row: f"{getattr(row, name):.3f} ± {getattr(row, f'{name}_error'):.3f}"
+    return lambda row: " ± ".join(number(getattr(row, of), ".3f") for of in (name, f"{name}_error"))
 
 
 RANKINGS: tuple[Column[RankSetQuality], ...] = (

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from coupled_arena.battles.first_divergence import Option, Reason
-from coupled_arena.core.language import _
+from coupled_arena.core.language import _, number
 from coupled_arena.views.tables.table import Column, Table
 from coupled_arena.views.words.first_divergence import divergence_words, option_words
 
@@ -121,7 +121,7 @@ def _probability(reason: Reason, place: int) -> Any:
     def shown(option: Option) -> str | None:
         seen, mark = option.seen[place], " \N{LEFTWARDS ARROW}" if option.chosen[place] else ""
         if seen is not None:
-            return f"{seen.probability:.2%}{mark}"
+            return f"{number(seen.probability, '.2%')}{mark}"
         if least is None:
             return mark.strip() or None
         return _("below {least:.2g}").format(least=least) if least else _("cannot be drawn")

@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import Any
 
 from coupled_arena.analysis.gate.result import Churn, Cost, GateReport
-from coupled_arena.core.language import N_
+from coupled_arena.core.language import N_, number
 from coupled_arena.stats.closeness import Mean
 from coupled_arena.views.tables.table import LEVEL, Column, Table, span, table_of
 
@@ -31,7 +31,9 @@ def _mean(name: str, attribute: str, of: str, heading: str) -> tuple[Column[Chan
 
     def text(row: Changed) -> str:
         found = mean(row)
-        return f"{found.value:.1%} ({span(found.low, found.high, '.1%')})" if found else _UNKNOWN
+        if not found:
+            return _UNKNOWN
+        return f"{number(found.value, '.1%')} ({span(found.low, found.high, '.1%')})"
 
     return (
         Column(name, float, f"Share of the answers {of}", of_mean("value"), heading, text),
@@ -134,7 +136,7 @@ COSTS: tuple[Column[Costing], ...] = (
         "Bytes of all tensors as loaded",
         _of_cost("memory"),
         heading=N_("Memory, MB"),
-        text=lambda row: f"{row.cost.memory / 1e6:,.0f}" if row.cost.memory else _UNKNOWN,
+        text=lambda row: number(row.cost.memory / 1e6, ",.0f") if row.cost.memory else _UNKNOWN,
     ),
     Column(
         "tokens_per_second",

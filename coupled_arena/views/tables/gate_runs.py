@@ -101,7 +101,7 @@ def gate_costs(standing: GateStanding) -> Markup:
     words = churn_words(report)
     alone = found.churn is None or found.churn.text_alone is not None
     hint = _("What independent noise changes is known once both models answer these prompts again.")
-    table = known_costs(report).without("low").html(local=True)  # the card has the interval
+    table = known_costs(report).without("low").html()  # the card has the interval
     if not (words or table):
         return Markup()
     return joined(

@@ -13,7 +13,7 @@ from markupsafe import Markup
 from coupled_arena.analysis.leaderboard.board_estimates import BoardEstimates
 from coupled_arena.analysis.leaderboard.result import BoardRow, HeadToHead, Leaderboard, Standing
 from coupled_arena.core.choices import BoardSource
-from coupled_arena.core.language import N_, _
+from coupled_arena.core.language import N_, _, number
 from coupled_arena.stats.coupling.modes import ModeComparison
 from coupled_arena.stats.ranking.bradley_terry import BradleyTerry, bradley_terry
 from coupled_arena.stats.ranking.fragility import Fragility
@@ -57,7 +57,7 @@ STANDINGS: tuple[Column[BoardRow], ...] = (
         "of their probability is added. From 0 to 1; a judge's correction may leave that range",
         _of_place("win_rate"),
         N_("Win rate"),
-        lambda row: f"{row.place.likely_rate:.1%}" if row.place else _DASH,
+        lambda row: number(row.place.likely_rate, ".1%") if row.place else _DASH,
         strong=True,
     ),
     Column("standard_error", float, "Of the win rate", _of_place("standard_error")),
@@ -344,7 +344,7 @@ def board_text(board: Leaderboard, found: BradleyTerry | None = None) -> str:
     lines.append(", ".join(f"{name} {answer[name]}" for name in settings))
     if len(answer["judges"]) > 1:
         text = zip(answer["judges"], answer["lambdas"], strict=True)
-        each = ", ".join(f"{judge} {weight:.3f}" for judge, weight in text)
+        each = ", ".join(f"{judge} {number(weight, '.3f')}" for judge, weight in text)
         lines.append(f"weights of the judges, where all of them judged: {each}")
     if found:
         lines.append(bradley_terry_table(found).text())

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from coupled_arena.core.formulas import as_text, csv_writer
-from coupled_arena.core.language import N_, _, localised
+from coupled_arena.core.language import N_, _, number
 from coupled_arena.views.levels import level
 from coupled_arena.views.markup import Cell, bold, broken, link, table
 
@@ -94,20 +94,16 @@ class Column(Generic[Row]):
             return plain(self.value(row))
         return plain(row[self.name] if isinstance(row, Mapping) else getattr(row, self.name))
 
-    def local(self) -> Column[Row]:
-        """Return the column with its numbers in the language in force, for people to read."""
-        if self.kind not in (int, float):
-            return self
-        return replace(self, text=lambda row: localised(self.read(row)))
-
     def read(self, row: Row) -> str:
-        """Return what a row has, as people read it."""
+        """Return what a row has, as people read it: numbers in the language in force."""
         if callable(self.text):
             return self.text(row)
         value = self.of(row)
         if value is None:
             return UNKNOWN
-        return format(value, self.text or ("," if self.kind is int else ""))
+        if self.kind in (int, float):
+            return number(value, self.text or ("," if self.kind is int else ""))
+        return format(value, self.text)
 
 
 @dataclass(frozen=True)
@@ -234,9 +230,8 @@ class Table(Generic[Row]):
         self,
         kind: str = "",
         address: Address[Row] | None = None,
-        *,
-        local: bool = False,
         name: str = "",
+        action: Callable[[Row], Markup] | None = None,
     ) -> Markup:
         """Return what people read of the rows as markup; nothing without rows.
 
@@ -246,19 +241,22 @@ class Table(Generic[Row]):
             Class of the markup's table.
         address : callable, optional
             Returns where a row's cell in the column of a name leads, if anywhere.
-        local : bool
-            Whether numbers are in the language in force, not in English.
         name : str
             The column that names the rows; by default the first.
+        action : callable, optional
+            Returns what can be done with a row: a last cell.
         """
         named = [column.name for column in self._read].index(name) if name else 0
         heads = [broken(_(column.heading).format_map(self.labels)) for column in self._read]
-        read = [column.local() if local else column for column in self._read]
         values = [self._sorted_by(column) for column in self._read]
         rows = (
-            [_cell(column, row, address, by) for column, by in zip(read, values, strict=True)]
+            [
+                *(_cell(*each, row, address) for each in zip(self._read, values, strict=True)),
+                *([action(row)] if action else []),
+            ]
             for row in self.rows
         )
+        heads += [Markup(escape(_("Action")))] if action else []
         return table(heads, rows, kind, named)
 
     _repr_html_ = html
@@ -303,7 +301,7 @@ def table_of(
 
 def span(low: Any, high: Any, form: str) -> str:
     """Return an interval as people read it."""
-    ends = [UNKNOWN if end is None else format(end, form) for end in map(plain, (low, high))]
+    ends = [UNKNOWN if end is None else number(end, form) for end in map(plain, (low, high))]
     return _("{low} to {high}").format(low=ends[0], high=ends[1])
 
 
@@ -329,7 +327,7 @@ def bounds(prefix: str, of: str, form: str = "", by: str = "") -> tuple[Column[A
 
 
 def _cell(
-    column: Column[Row], row: Row, address: Address[Row] | None, by: Column[Row]
+    column: Column[Row], by: Column[Row], row: Row, address: Address[Row] | None
 ) -> Markup | Cell:
     if column.names:
         names = ((getattr(row, name), name) for name in column.names)

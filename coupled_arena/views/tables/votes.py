@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from coupled_arena.analysis.voter_report import BurstRow, Share, ToldRow, VoterReport, VoterRow
-from coupled_arena.core.language import N_
+from coupled_arena.core.language import N_, number
 from coupled_arena.stats.told_effects import FEWEST_VOTERS, FEWEST_VOTES, OFTEN
 from coupled_arena.store.tables.exclusions import Exclusion
 from coupled_arena.store.tables.guards import OriginShare
@@ -131,7 +131,7 @@ def origins_table(found: VoterReport) -> Table[OriginShare]:
 def _interval(share: Share) -> str:
     if not share.of:
         return "\N{EN DASH}"
-    return f"{share.share:.0%} ({span(share.low, share.high, '.0%')})"
+    return f"{number(share.share, '.0%')} ({span(share.low, share.high, '.0%')})"
 
 
 def told_table(found: VoterReport) -> Table[ToldRow]:

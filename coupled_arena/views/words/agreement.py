@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from markupsafe import Markup
 
 from coupled_arena.analysis.agreement import AnnotatorAgreement, OwnAgreement
-from coupled_arena.core.language import N_, _, ngettext
+from coupled_arena.core.language import N_, _, ngettext, number
 from coupled_arena.stats.krippendorff import MANY_ANNOTATORS
 from coupled_arena.stats.ranking.strata import FEW_PROMPTS
 from coupled_arena.views.levels import level
@@ -97,7 +97,7 @@ def _warnings(found: AnnotatorAgreement) -> Iterator[str]:
         ).format(few=FEW_PROMPTS)
 
 
-NO_JUDGE = N_("No model judges here. The host of this arena can name one: see docs/judge.md.")
+NO_JUDGE = N_("No model judges here. The host of this arena can name one.")
 
 
 def own_agreement_words(own: OwnAgreement) -> str:
@@ -122,8 +122,8 @@ def own_agreement_words(own: OwnAgreement) -> str:
         judge=own.judge,
         agreed=own.agreed,
         n=own.comparisons,
-        share=f"{100 * own.agreed / own.comparisons:.0f}%",
+        share=f"{number(100 * own.agreed / own.comparisons, '.0f')}%",
         level=level(own.alpha),
-        low=f"{100 * own.low:.0f}",
-        high=f"{100 * own.high:.0f}%",
+        low=number(100 * own.low, ".0f"),
+        high=f"{number(100 * own.high, '.0f')}%",
     )

@@ -10,7 +10,7 @@ from markupsafe import Markup
 from coupled_arena.analysis.audit.result import Audit, ModelAudit
 from coupled_arena.analysis.rewordings import pooled_words
 from coupled_arena.core.choices import Ties, Truth, Voters
-from coupled_arena.core.language import N_, _, ngettext
+from coupled_arena.core.language import N_, _, ngettext, number
 from coupled_arena.stats.ranking.strata import FEW_PROMPTS
 from coupled_arena.store.queries.judge_quality import JudgeUse
 from coupled_arena.views.levels import level
@@ -193,7 +193,7 @@ def _lengths(audit: Audit) -> Iterator[str]:
 
 def _short(value: float) -> str:
     """Return a number with two significant digits, and all those before the point."""
-    return f"{value:,.0f}" if value >= 99.5 else f"{value:.1f}" if value >= 9.95 else f"{value:.2g}"
+    return number(value, ",.0f" if value >= 99.5 else ".1f" if value >= 9.95 else ".2g")
 
 
 def _nothing(audit: Audit) -> str:

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from markupsafe import Markup
 
 from coupled_arena.analysis.coupling.savings import Coupling, prompts_needed
-from coupled_arena.core.language import _, ngettext
+from coupled_arena.core.language import _, ngettext, number
 from coupled_arena.stats.coupling.score_tables import PairSavings, other_blocks
 from coupled_arena.views.levels import level
-from coupled_arena.views.markup import bold, listed, paragraph
+from coupled_arena.views.markup import bold, listed, paragraph, worded
 from coupled_arena.views.words.names import pair_named
 
 
@@ -71,12 +71,13 @@ def calculator_findings(pair: PairSavings, error: float, repetitions: int, alpha
         "With {answers} to each prompt, a {level} interval of ± {error:g} for the difference takes "
         "{coupled} prompts coupled and {independent} independent."
     )
-    text = Markup(needed).format(
+    text = worded(
+        needed,
         answers=answers,
         level=level(alpha),
         error=error,
-        coupled=bold(f"{coupled:,}"),
-        independent=bold(f"{independent:,}"),
+        coupled=bold(number(coupled, ",")),
+        independent=bold(number(independent, ",")),
     )
     return paragraph(Markup(" ").join([text, *_fewer(pair, coupled, independent)]))
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from coupled_arena.analysis.gate.plan import GatePlan, PromptsNeeded
 from coupled_arena.analysis.gate.result import BOARD, CandidateGate, GateReport
 from coupled_arena.core.choices import Look, Measure
-from coupled_arena.core.language import N_, _, filled, localised, ngettext, number
+from coupled_arena.core.language import N_, _, filled, ngettext, number
 from coupled_arena.stats.gate.betting import Verdict
 from coupled_arena.stats.gate.planning import MOST
 from coupled_arena.views.levels import level
@@ -116,7 +116,7 @@ def _difference(found: GateReport, candidate: CandidateGate) -> str:
         difference=_signed(found, candidate.difference),
         low=_signed(found, candidate.low),
         high=_signed(found, candidate.high),
-        level=localised(level(found.settings.alpha / found.judged)),
+        level=level(found.settings.alpha / found.judged),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from coupled_arena.analysis.gate.result import CandidateGate, Cost, GateReport
-from coupled_arena.core.language import _, filled, localised
+from coupled_arena.core.language import _, filled
 from coupled_arena.stats.closeness import Mean
 from coupled_arena.views.levels import level
 
@@ -28,7 +28,7 @@ def _churned(found: GateReport, candidate: CandidateGate) -> Iterator[str]:
         model=candidate.model,
         text=_share(churn.text),
         read=_share(churn.read),
-        level=localised(level(found.settings.alpha)),
+        level=level(found.settings.alpha),
     )
     if churn.text_alone is None or churn.read_alone is None:
         return

@@ -12,13 +12,13 @@ from coupled_arena.analysis.leaderboard.board_estimates import BoardEstimates
 from coupled_arena.analysis.leaderboard.result import Leaderboard, MissingVotes
 from coupled_arena.analysis.rewordings import pooled_words
 from coupled_arena.core.choices import BoardSource, Scope, TieScore, Voters, Weighting
-from coupled_arena.core.language import _, ngettext
+from coupled_arena.core.language import _, ngettext, number
 from coupled_arena.core.records import Mode
 from coupled_arena.stats.coupling.modes import ModeComparison
 from coupled_arena.stats.ranking.strata import MINIMUM_PER_PAIR
 from coupled_arena.stats.ranking.verdict_shift import ShiftTest
 from coupled_arena.views.levels import level
-from coupled_arena.views.markup import bold, joined, listed, paragraph
+from coupled_arena.views.markup import bold, joined, listed, paragraph, worded
 from coupled_arena.views.words.audit import judge_use_words
 from coupled_arena.views.words.names import modes_named, named
 from coupled_arena.views.words.people import taste_words
@@ -66,9 +66,10 @@ def judge_words(board: Leaderboard) -> Markup:
         len(board.estimates.selection.judges),
     )
     return paragraph(
-        Markup(text).format(
-            after=bold(f"{after:.1f}"),
-            before=bold(f"{before:.1f}"),
+        worded(
+            text,
+            after=bold(number(after, ".1f")),
+            before=bold(number(before, ".1f")),
             weights=_weights(board.estimates),
             saved=_saved(board.estimates),
         )
@@ -129,21 +130,21 @@ def _unheard(judges: tuple[str, ...]) -> str:
 def _weights(estimates: BoardEstimates) -> Markup:
     """Say what the verdicts of each judge weigh."""
     estimate, judges = estimates.by_source[BoardSource.PPR], estimates.selection.judges
-    total = bold(f"\N{GREEK SMALL LETTER LAMDA} = {estimate.power_tuning:.2f}")
+    total = bold("\N{GREEK SMALL LETTER LAMDA} = " + number(estimate.power_tuning, ".2f"))
     if len(judges) == 1:
         text = _(
             "Its verdicts weigh {total}: 0 ignores the judge, 1 takes it as seriously as people."
         )
-        return Markup(text).format(total=total)
+        return worded(text, total=total)
     text = _(
         "Where all of them judged, their verdicts weigh {weights}, together {total}. 0 ignores "
         "the judges; 1 takes them as seriously as people."
     )
     weights = Markup(", ").join(
-        Markup("{} <b>{:.2f}</b>").format(judge, weight)
+        Markup("{} <b>{}</b>").format(judge, number(weight, ".2f"))
         for judge, weight in zip(judges, estimate.judge_weights, strict=True)
     )
-    return Markup(text).format(weights=weights, total=total)
+    return worded(text, weights=weights, total=total)
 
 
 def _saved(estimates: BoardEstimates) -> Markup:
@@ -161,7 +162,7 @@ def _saved(estimates: BoardEstimates) -> Markup:
         judges,
     )
     human = estimates.by_source[BoardSource.HUMAN].human
-    return Markup(text).format(saved=saved, human=human, **_BOLD)
+    return worded(text, saved=saved, human=human, **_BOLD)
 
 
 def _ties(modes: ModeComparison, alpha: float) -> Markup:
@@ -194,7 +195,7 @@ def _ties(modes: ModeComparison, alpha: float) -> Markup:
     if np.isfinite(high):
         interval = _("{low:+.0%} to {high:+.0%}, {level} interval")
     interval = interval.format(low=low, high=high, level=level(alpha))
-    return Markup(text).format(change=change, interval=interval, **_BOLD)
+    return worded(text, change=change, interval=interval, **_BOLD)
 
 
 def _order(modes: ModeComparison) -> str:
@@ -208,7 +209,7 @@ def _order(modes: ModeComparison) -> str:
 def _flips(flips: list[tuple[str, str]]) -> Iterator[str]:
     for above, below in flips[:_MOST_FLIPS]:
         text = _("{above} is above {below} in coupled battles and below it in independent ones")
-        yield Markup(text).format(above=bold(above), below=bold(below))
+        yield worded(text, above=bold(above), below=bold(below))
     if (others := len(flips) - _MOST_FLIPS) > 0:
         text = ngettext(
             "{n} more pairs change their order", "{n} more pairs change their order", others
@@ -319,7 +320,7 @@ def _other_comparisons(shift: ShiftTest) -> str:
         "Verdicts without a vote are on other comparisons than votes ({model} {shift:+.1%}, {p}): "
         "this board does not use them."
     )
-    p = f"p < {_LEAST_P:g}" if shift.p < _LEAST_P else f"p = {shift.p:.1g}"
+    p = f"p < {number(_LEAST_P, 'g')}" if shift.p < _LEAST_P else f"p = {number(shift.p, '.1g')}"
     return text.format(model=shift.model, shift=shift.shift, p=p)
 
 

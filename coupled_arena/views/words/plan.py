@@ -10,7 +10,7 @@ from markupsafe import Markup
 from coupled_arena.analysis.audit.plan import VotePlan
 from coupled_arena.analysis.rewordings import pooled_words
 from coupled_arena.core.choices import Cutoff
-from coupled_arena.core.language import _, ngettext
+from coupled_arena.core.language import _, ngettext, number
 from coupled_arena.views.levels import level
 from coupled_arena.views.markup import joined, paragraph
 from coupled_arena.views.words.names import named, rounded, verdicts_counted, votes_counted
@@ -101,7 +101,7 @@ def _needed(plan: VotePlan) -> str:
         model=goal.model,
         other=goal.other,
         others=named(goal.others) if goal.more else "",
-        points=f"{100 * abs(plan.lead):.2g}" if plan.lead is not None else "",
+        points=number(100 * abs(plan.lead), ".2g") if plan.lead is not None else "",
         power=goal.power,
         votes=votes_counted(needs.votes_alone),
     )
@@ -121,7 +121,7 @@ def _pilot(plan: VotePlan) -> Iterator[str]:
         "The votes so far say {points} points, and may owe some to chance: with 80% probability, "
         "the true difference takes {least:,} to {most:,} votes."
     ).format(
-        points=f"{100 * abs(plan.estimated_lead):.2g}",
+        points=number(100 * abs(plan.estimated_lead), ".2g"),
         least=plan.votes_least,
         most=plan.votes_most,
     )

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from coupled_arena.analysis.risk.result import PORTFOLIO, RiskReport, RiskView
 from coupled_arena.core.choices import Copula, Correction, PValues
-from coupled_arena.core.language import N_, _, ngettext
+from coupled_arena.core.language import N_, _, ngettext, number
 from coupled_arena.stats.risk.dominance import Order
 from coupled_arena.stats.risk.dominance_tests import fewest_bootstraps, samples_needed
 from coupled_arena.stats.risk.mean_risk import Risk
@@ -120,7 +120,7 @@ def _sure(report: RiskReport) -> str:
         return _("at {level} for each pair by itself").format(level=level(alpha))
     if correction is Correction.FDR:
         wrong = _("where {share} of such orders may be wrong")
-        return wrong.format(share=f"{100 * alpha:.4g}%")
+        return wrong.format(share=f"{number(100 * alpha, '.4g')}%")
     return _("at {level} for all pairs at once").format(level=level(alpha))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from coupled_arena.analysis.leaderboard.board_estimates import BoardEstimates
 from coupled_arena.analysis.voter_report import VoterReport
-from coupled_arena.core.language import _, ngettext
+from coupled_arena.core.language import _, ngettext, number
 from coupled_arena.stats.ranking.fragility import Fragility
 from coupled_arena.stats.told_effects import FEWEST_VOTERS, FEWEST_VOTES, OFTEN
 from coupled_arena.store.tables.exclusions import Excluded
@@ -49,7 +49,7 @@ def told_words(found: VoterReport) -> str:
             "People vote otherwise after {reveals} reveals: the share of votes for {model} changes "
             "by {change} (95%: {low} to {high})."
         )
-    numbers = {name: f"{getattr(most, name):+.1%}" for name in ("change", "low", "high")}
+    numbers = {name: number(getattr(most, name), "+.1%") for name in ("change", "low", "high")}
     return text.format(reveals=OFTEN, model=most.model, **numbers)
 
 
@@ -59,7 +59,7 @@ def excluded_words(found: Excluded) -> str:
         "{n:,} of {of:,} votes ({share}) is excluded and left out.",
         "{n:,} of {of:,} votes ({share}) are excluded and left out.",
         found.votes,
-    ).format(n=found.votes, of=found.of, share=f"{found.share:.1%}")
+    ).format(n=found.votes, of=found.of, share=number(found.share, ".1%"))
 
 
 def left_out_words(estimates: BoardEstimates) -> Iterator[str]:
@@ -95,7 +95,7 @@ def uncounted_words(estimates: BoardEstimates) -> Iterator[str]:
             "{n:,} of {of:,} votes ({share}) are excluded, and counted here all the same.",
             found.votes,
         )
-        yield text.format(n=found.votes, of=found.of, share=f"{found.share:.1%}")
+        yield text.format(n=found.votes, of=found.of, share=number(found.share, ".1%"))
 
 
 def _named(found: Excluded, *, counted: bool) -> str:
@@ -114,7 +114,7 @@ def _named(found: Excluded, *, counted: bool) -> str:
             "{n:,} of {of:,} votes ({share}) are left out because an answer names a model.",
             found.named,
         )
-    return text.format(n=found.named, of=found.of, share=f"{found.named_share:.1%}")
+    return text.format(n=found.named, of=found.of, share=number(found.named_share, ".1%"))
 
 
 def fragility_words(found: Fragility | None) -> Iterator[str]:

@@ -38,12 +38,24 @@ def test_an_admin_excludes_a_voter(served, visit):
     page.goto(f"{served.url}/?tab=votes")
     page.locator("#votes-voters th[scope=row]", has_text="script").wait_for()
     assert page.locator("#address-note").count() == 0
-    enter(page.get_by_label("Voter, or origin"), "script")
-    enter(page.locator("#exclude-reason textarea, #exclude-reason input").first, "a script")
-    page.click("#exclude")
+    row = page.locator("#votes-voters tr", has=page.locator("th", has_text="script")).last
+    row.get_by_role("button", name="Exclude").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Reason").fill("a script")
+    dialog.get_by_role("button", name="Exclude").click()
     page.locator("#votes-rules").get_by_text("a script").wait_for()
     open_tab(page, "Leaderboard")
     assert "tab=leaderboard" in page.url
     page.get_by_text("8 of 8 votes (100.0%) are excluded").first.wait_for()
     open_tab(page, "Votes")
     assert "tab=votes" in page.url
+    page.locator("#votes-rules").get_by_role("button", name="Take back").click()
+    dialog.get_by_label("Reason").fill("no script after all")
+    page.keyboard.press("Enter")
+    page.locator("#votes-rules").get_by_role("button").wait_for(state="hidden")
+    page.get_by_role("button", name="Exclude the votes of a time, or by name").click()
+    enter(page.get_by_label("Voter, or origin"), "script")
+    enter(page.locator("#exclude-reason textarea, #exclude-reason input").first, "again")
+    page.click("#exclude")
+    dialog.get_by_role("button", name="Exclude").click()
+    page.locator("#votes-rules").get_by_text("again").wait_for()

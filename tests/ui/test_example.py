@@ -21,8 +21,8 @@ from coupled_arena.store.database import Store
 from coupled_arena.ui.example import Example
 from coupled_arena.ui.parts.events import Page
 from tests.patience import PATIENCE
-from tests.ui.coroutines import completed
 from tests.stored import fill
+from tests.ui.coroutines import completed
 
 
 class Openings:

@@ -80,6 +80,7 @@ from coupled_arena.views.words.gate import coupling_words as coupling_words_of_g
 from coupled_arena.views.words.gate import gate_plan_words, gate_warnings, gate_words, verdict_name
 from coupled_arena.views.words.gate_costs import churn_words, cost_words
 from coupled_arena.views.words.gate_runs import progress_words, standing_verdict, state_name
+from coupled_arena.views.words.glossary import glossary
 from coupled_arena.views.words.leaderboard import judge_words, mode_words
 from coupled_arena.views.words.names import without_both, without_data
 from coupled_arena.views.words.plan import plan_findings
@@ -134,6 +135,7 @@ def spoken(found):
         "replay": _replays(),
         "voters": _voters(),
         "method": map(_, _METHODS),
+        "term": (f"{each['title']}: {each['meaning']}" for each in glossary()),
         "no judge": iter([_(NO_JUDGE)]),
         "no data": (said(COLOURS[:n]) for said in (without_data, without_both) for n in (1, 2)),
     }

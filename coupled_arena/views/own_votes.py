@@ -80,8 +80,8 @@ def standing_view(standing: PairStanding) -> dict[str, Any]:
 
 
 def _effect(standing: PairStanding) -> str:
-    """Return what one vote has done to a pair's win rate; empty where that is not known."""
-    if standing.before is None:
+    """Return what one vote has done to a pair's win rate; empty where nothing can be said of it."""
+    if standing.before is None or (standing.low, standing.high) == (-1, 1):
         return ""
     before, after = (_rate(each) for each in (standing.before, standing))
     if before == after:

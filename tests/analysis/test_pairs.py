@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -76,6 +78,8 @@ def test_what_one_vote_changed_is_how_the_pair_stood_without_it(store):
     vote(store, (1, 2), models=("cas", "dot"))
     (first,) = pair_standings(store, ("cas", "dot"))
     assert first.before is None
+    anything = replace(standing, before=standing, low=-1.0, high=1.0)
+    assert standing_view(anything)["effect"] == ""
 
 
 def test_nothing_is_said_of_a_pair_without_votes(store):

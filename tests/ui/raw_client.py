@@ -166,10 +166,12 @@ class Visitor:
         headers = {"last-event-id": last_event} if last_event else {}
         with self.http.stream("GET", view["events"], headers=headers) as stream:
             for event, said in self._events(stream):
-                if event == "end":
-                    yield view if said["look"] else view | {"running": False, "events": None}
-                    return
                 *turns, turn = view["turns"]
+                if event == "end":
+                    ended = {"running": False, "events": None}
+                    ended["turns"] = [*turns, turn | {"stopped": said["stopped"]}]
+                    yield view if said["look"] else view | ended
+                    return
                 more = said.get("more")
                 answers = said.get("answers") or list(map(str.__add__, turn["answers"], more))
                 view = view | {

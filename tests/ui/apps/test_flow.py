@@ -72,7 +72,7 @@ def test_chips_and_a_comment_are_kept_from_the_vote_to_the_reveal_and_over_a_rel
     assert (chosen(page), page.input_value(BOX)) == (["Clearer"], HOSTILE)
     page.locator(CHIPS).nth(1).click()
     page.fill(BOX, "")
-    page.get_by_role("button", name="Save").click()
+    page.get_by_role("button", name="Save", exact=True).click()
     # "Saved." may still be that of the chip.
     until(lambda: rationales(voter.url)[-1] == [[], ""])
     saved(page)

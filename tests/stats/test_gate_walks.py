@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from coupled_arena.stats.gate.betting import Bets, Gate
+from coupled_arena.stats.gate.betting import Bets, Claim, Gate
 from coupled_arena.stats.gate.expected import further
 from coupled_arena.stats.gate.walks import interval, walk
 from tests.stats.test_gate_betting import flips, looks, shown_after
@@ -105,6 +105,25 @@ def test_how_many_more_are_expected_is_right_in_the_middle(rng, flip, seen):
     ]
     ratio = np.median((seen + np.array(told)) / taken[left])
     assert ratio == pytest.approx(1, abs=0.05 if flip == 0 else 0.4)
+
+
+@pytest.mark.parametrize(
+    ("lost", "gained", "seen", "most"),
+    [
+        (0.05, 0.01, 200, 6000),  # worse by twice the margin: it was 5
+        (0.11, 0.01, 50, 2000),  # by five times the margin: it was 24
+    ],
+)
+def test_what_is_much_better_or_worse_is_not_taken_for_equal(rng, lost, gained, seen, most):
+    drawn = flips(rng, lost, gained, most, 60)
+    good, worse = (shown_after(drawn, 0.02, claim) for claim in (Claim.AS_GOOD, Claim.WORSE))
+    taken = np.minimum(good, worse)
+    left = np.flatnonzero((taken > seen) & np.isfinite(taken))
+    told = [
+        further(walk(drawn[:seen, at : at + 1], None, 0.02, ALPHA, 1).gate)[0] or math.inf
+        for at in left
+    ]
+    assert 0.5 < np.median((seen + np.array(told)) / taken[left]) < 3
 
 
 def test_nothing_more_is_expected_of_what_is_known_and_hardly_any_number_at_the_margin():

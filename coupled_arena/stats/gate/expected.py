@@ -7,7 +7,9 @@ is much. What is returned is the median, after which half of the futures have to
 
 The prior of the mean is around no difference, with half a margin for a standard deviation. Few
 units say little of a mean. As they look, or with a wide prior, it is too often far from the margin.
-The variance has half a flip more than was seen: units without a flip do not rule flips out.
+Where they look further from no difference than luck explains, the prior is as wide as that. Else a
+model that is much worse would be taken for an equal one, and forecasts were up to 24 times too
+large. The variance has half a flip more than was seen: units without a flip do not rule flips out.
 
 `benchmarks/gate.py` compares what is returned with what it takes.
 """
@@ -24,6 +26,7 @@ from coupled_arena.stats.counts import FloatArray
 from coupled_arena.stats.gate.betting import MOST_STAKED, PSEUDO, VARIANCE, Bets, Gate
 
 _PRIOR = 0.5  # margins
+_SURE = 2.5  # squared standard errors that luck explains
 _FLIP = 0.5  # that nobody has seen
 _MOST = 1_000_000  # units from which more will hardly ever tell
 _STEP = 0.08  # of all units so far: how many are drawn as one sum
@@ -89,10 +92,11 @@ class _Seen:
         flip = self.usual**2  # a flip of a unit of the usual weight
         drawn = gammaincinv(around / flip + _FLIP, _VARIANCES)
         variance = flip / n * np.asarray(drawn, np.float64)
-        prior = (_PRIOR * margin * self.usual) ** 2
-        trust = prior / (prior + variance / max(self.units, 1e-9))
-        centre = trust * self.total / max(self.units, 1) + (1 - trust) * margin * self.usual
-        means: FloatArray = centre + np.sqrt((1 - trust) * prior) * _MEANS
+        n, middle = max(self.units, 1e-9), margin * self.usual
+        away, known = self.total / max(self.units, 1) - middle, float(variance.mean()) / n
+        prior = max((_PRIOR * middle) ** 2, away**2 - _SURE * known)
+        trust = prior / (prior + variance / n)
+        means: FloatArray = middle + trust * away + np.sqrt((1 - trust) * prior) * _MEANS
         return means, variance
 
 

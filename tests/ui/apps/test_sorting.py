@@ -53,7 +53,7 @@ def heading(page, name):
 
 def press(page, name):
     """Press a heading as the keyboard does; return how the column is sorted then."""
-    heading(page, name).get_by_role("button").press("Enter")
+    heading(page, name).locator("button.sort").press("Enter")
     return heading(page, name).get_attribute("aria-sort")
 
 
@@ -109,7 +109,7 @@ def test_order_search_and_focus_stay_when_a_vote_redraws_the_board(served, board
     board.locator("#board-pair-table summary").press("Enter")
     pairs = board.locator("#board-pair-table")
     pairs.get_by_label("Find by model").fill("left")
-    pairs.get_by_role("columnheader", name="few").get_by_role("button").press("Enter")
+    pairs.get_by_role("columnheader", name="few").locator("button.sort").press("Enter")
     field.fill("LEFT")
     assert names(board) == ["left"]
     assert board.locator("#board .search [role=status]").inner_text() == f"1 of {len(WINS) + 1}"
@@ -117,7 +117,7 @@ def test_order_search_and_focus_stay_when_a_vote_redraws_the_board(served, board
     found = names(board)
     votes = "[...document.querySelectorAll('#board tbody tr')]"
     votes += ".reduce((sum, row) => sum + Number(row.cells[4].textContent), 0)"
-    for focused in (field, heading(board, "Votes").get_by_role("button")):
+    for focused in (field, heading(board, "Votes").locator("button.sort")):
         focused.focus()
         cast = board.evaluate(votes)
         elsewhere = Visitor(served.url)
@@ -189,7 +189,7 @@ def test_the_table_of_a_model_s_page_is_sorted_and_searched_however_often_it_is_
     before = opponents(strong)
     head = table.get_by_role("columnheader", name="Won, of how many")
     for direction in ("descending", "ascending"):
-        head.get_by_role("button").press("Enter")
+        head.locator("button.sort").press("Enter")
         assert head.get_attribute("aria-sort") == direction
     shown = opponents(strong)
     assert shown == sorted(before, key=of_how_many)
@@ -207,11 +207,11 @@ def test_the_table_of_a_model_s_page_is_sorted_and_searched_however_often_it_is_
     assert head.inner_text().startswith("Won, of how many")
     field.fill("")
     rates = table.get_by_role("columnheader", name="Win rate")
-    rates.get_by_role("button").press("Enter")
+    rates.locator("button.sort").press("Enter")
     shares = [float(row[1].rstrip("%")) for row in opponents(strong)]
     assert shares == sorted(shares, reverse=True)
     for _ in range(2):
-        rates.get_by_role("button").press("Enter")
+        rates.locator("button.sort").press("Enter")
     assert rates.get_attribute("aria-sort") is None
     assert opponents(strong) == before
 
@@ -221,10 +221,10 @@ def test_the_tables_of_a_battle_are_sorted(served, visit):
     votes, verdicts = (page.locator(".battles .said").nth(at) for at in range(2))
     verdicts.locator(".sort").first.wait_for()
     who = votes.locator("tbody td:nth-child(2)")
-    votes.get_by_role("columnheader", name="Who").get_by_role("button").click()
+    votes.get_by_role("columnheader", name="Who").locator("button.sort").click()
     assert who.all_inner_texts() == ["ann", "bob", "cy"]
     judges = verdicts.locator("tbody td:first-child")
-    verdicts.get_by_role("columnheader", name="Probability").get_by_role("button").click()
+    verdicts.get_by_role("columnheader", name="Probability").locator("button.sort").click()
     assert judges.all_inner_texts() == ["judy", "gpt", "claude", "bare"]  # what is unknown is last
     assert page.locator(".battles .search").count() == 0
 

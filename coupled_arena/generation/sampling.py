@@ -119,29 +119,12 @@ def draw_likeliest(
     size = logits.shape[1]
     ranked, tokens = torch.topk(logits, _LIKELIEST, dim=1)
     ranked = ranked.double().div_(sampling.temperature)
-    last = ranked[:, -1:].clone()
-    total = None
-    by_rank = 0 < sampling.top_k < _LIKELIEST
-    if by_rank:
-        end = ranked[:, sampling.top_k - 1, None]
-        ranked = ranked.masked_fill(ranked < end, -torch.inf)
-        total = torch.logsumexp(ranked, dim=1, keepdim=True)
-    if sampling.top_p < 1:
-        if total is None:
-            total = _total(logits, sampling.temperature)
-        reached = torch.exp(ranked - total).cumsum(dim=1) >= sampling.top_p
-        if by_rank:  # rounding may leave the whole sum just short of top_p
-            reached[:, -1] = True
-        least = ranked.gather(1, reached.to(torch.int8).argmax(dim=1, keepdim=True))
-        end = torch.maximum(end, least) if by_rank else least
-        short = ~reached.any(dim=1)
-    else:
-        short = torch.zeros(len(logits), dtype=torch.bool, device=logits.device)
-    missing = short | (last >= end)[:, 0]
+    end, reached = _end_among(ranked, logits, sampling)
     ending = logits[:, stops].double().div_(sampling.temperature)
     ending = ending.masked_fill(ending < end, -torch.inf)
     scores = ranked.masked_fill((ranked < end) | torch.isin(tokens, stops), -torch.inf)
-    merged = torch.logsumexp(ending, dim=1, keepdim=True) if len(stops) else last - torch.inf
+    none = torch.full_like(end, -torch.inf)
+    merged = torch.logsumexp(ending, dim=1, keepdim=True) if len(stops) else none
     scores = torch.cat([scores, merged], dim=1)
     outcomes = torch.cat([tokens, torch.full_like(tokens[:, :1], size)], dim=1)
     rows = torch.arange(len(logits), device=logits.device)[:, None].expand_as(outcomes)
@@ -149,8 +132,38 @@ def draw_likeliest(
     noisy = scores + made.view_as(scores)
     best = noisy.amax(dim=1, keepdim=True)
     drawn = outcomes.masked_fill(noisy != best, size).amin(dim=1)  # of equal ones the first
-    drawn = drawn.masked_fill(missing, NOT_AMONG)
+    # Tokens level with the last one may be kept, too.
+    missing = ~reached | (ranked[:, -1:] >= end)
+    drawn = drawn.masked_fill(missing[:, 0], NOT_AMONG)
     return drawn.masked_fill(ranked[:, 0].isnan() | best[:, 0].isnan(), NO_NUMBER)
+
+
+def _end_among(
+    ranked: torch.Tensor, logits: torch.Tensor, sampling: Sampling
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the least score of the likeliest that the filters keep, and whether it is among them.
+
+    Both have the shape (n, 1).
+    """
+    known = torch.ones_like(ranked[:, :1], dtype=torch.bool)
+    by_rank = 0 < sampling.top_k < _LIKELIEST
+    end = (
+        ranked[:, sampling.top_k - 1, None]
+        if by_rank
+        else torch.full_like(ranked[:, :1], -torch.inf)
+    )
+    if sampling.top_p == 1:
+        return end, known
+    if by_rank:
+        ranked = ranked.masked_fill(ranked < end, -torch.inf)
+        total = torch.logsumexp(ranked, dim=1, keepdim=True)
+    else:
+        total = _total(logits, sampling.temperature)
+    reached = torch.exp(ranked - total).cumsum(dim=1) >= sampling.top_p
+    if by_rank:  # rounding may leave the whole sum just short of top_p
+        reached[:, -1] = True
+    least = ranked.gather(1, reached.to(torch.int8).argmax(dim=1, keepdim=True))
+    return torch.maximum(end, least), reached.any(dim=1, keepdim=True)
 
 
 def _total(logits: torch.Tensor, temperature: float) -> torch.Tensor:

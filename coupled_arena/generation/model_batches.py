@@ -27,9 +27,12 @@ from coupled_arena.generation.noise import GumbelCache
 from coupled_arena.generation.running import Line
 from coupled_arena.generation.sampling import (
     NO_NUMBER,
+    NOT_AMONG,
     draw,
     draw_at,
     draw_inverse,
+    draw_likeliest,
+    has_few,
     outcome_scores,
 )
 
@@ -111,16 +114,39 @@ class LocalBatch:
         drawn = [self._drawn(sampling, rows) for sampling, rows in groups.items()]
         rows = [row for chosen in groups.values() for row in chosen]
         outcomes = torch.cat(drawn).tolist() if drawn else []
+        outcomes = self._from_all(rows, outcomes)
         if NO_NUMBER in outcomes:
             raise ValueError("The model computed what is no number.")
         for row, outcome in zip(rows, outcomes, strict=True):
             self.lines[row].take(outcome)
 
-    def _drawn(self, sampling: Sampling, rows: list[int]) -> torch.Tensor:
-        """Return the outcomes of lines with the same sampling."""
+    def _from_all(self, rows: list[int], outcomes: list[int]) -> list[int]:
+        """Draw those again that were not among the likeliest; rarely there are any."""
+        missing = [row for row, outcome in zip(rows, outcomes, strict=True) if outcome == NOT_AMONG]
+        if not missing:
+            return outcomes
+        groups: dict[Sampling, list[int]] = defaultdict(list)
+        for row in missing:
+            groups[self.lines[row].sampling].append(row)
+        again: dict[int, int] = {}
+        for sampling, some in groups.items():
+            again.update(zip(some, self._drawn(sampling, some, few=False).tolist(), strict=True))
+        return [again.get(row, outcome) for row, outcome in zip(rows, outcomes, strict=True)]
+
+    def _drawn(self, sampling: Sampling, rows: list[int], *, few: bool = True) -> torch.Tensor:
+        """Return the outcomes of lines with the same sampling.
+
+        Parameters
+        ----------
+        few : bool
+            Whether a GPU may draw among the likeliest alone; `NOT_AMONG` where others count too.
+        """
         logits = self._batch.logits
         if len(rows) < len(self.lines):
             logits = logits[to_device(torch.tensor(rows), self.model.device)]
+        if few and self._has_few(logits, sampling, rows):
+            places = [self.lines[row].place for row in rows]
+            return draw_likeliest(logits, self._stops, sampling, self._noise, places)
         scores = outcome_scores(logits, self._stops, sampling)
         self._open(scores, rows)
         if not sampling.temperature:
@@ -134,6 +160,12 @@ class LocalBatch:
             return draw_at(scores, self._noise, places)
         # On a GPU all noise is made in the time in which one would ask how little is needed.
         return draw(scores, self._noise.at(places))
+
+    def _has_few(self, logits: torch.Tensor, sampling: Sampling, rows: list[int]) -> bool:
+        """Tell whether a draw among the likeliest will do, and nobody wants to see it."""
+        seen = any(self.lines[row].opened and not self.lines[row].tokens for row in rows)
+        plain = sampling.coupling == Sampler.GUMBEL.coupling and logits.device.type != "cpu"
+        return plain and not seen and has_few(sampling, logits.shape[1])
 
     def _open(self, scores: torch.Tensor, rows: list[int]) -> None:
         """Keep what is behind the first draw of those lines for which that was asked."""

@@ -16,7 +16,9 @@ from coupled_arena.core.records import Sampling
 from coupled_arena.generation.noise import GumbelCache
 
 NO_NUMBER = -1
+NOT_AMONG = -2
 _ROWS = 4  # a few megabytes: a processor's cache holds them, and no memory is had anew for them
+_LIKELIEST = 1024  # of a row: nearly always more than top-p leaves
 _FEW = 16  # making noise token by token pays where at most one outcome in so many is possible
 
 
@@ -92,6 +94,82 @@ def draw_at(
     ahead = noisy == best[rows]
     drawn = rows.new_full((len(scores),), scores.shape[1])
     return drawn.scatter_reduce(0, rows[ahead], outcomes[ahead], "amin")
+
+
+def has_few(sampling: Sampling, size: int) -> bool:
+    """Tell whether a sampling leaves few tokens as a rule: then `draw_likeliest` pays."""
+    by_rank = 0 < sampling.top_k < _LIKELIEST
+    return sampling.temperature > 0 and size > _LIKELIEST and (by_rank or sampling.top_p < 1)
+
+
+def draw_likeliest(
+    logits: torch.Tensor,
+    stops: torch.Tensor,
+    sampling: Sampling,
+    noise: GumbelCache,
+    sequences: list[tuple[int, int, int]],
+) -> torch.Tensor:
+    """Return what `draw_at` returns, from the likeliest tokens alone, without asking the device.
+
+    Noise is made for them only, and nothing is sorted but they. Where the filters leave others too,
+    the outcome is `NOT_AMONG`, and the row must be drawn from all.
+
+    Parameters are those of `outcome_scores` and `draw_at`; `has_few` must hold.
+    """
+    size = logits.shape[1]
+    ranked, tokens = torch.topk(logits, _LIKELIEST, dim=1)
+    ranked = ranked.double().div_(sampling.temperature)
+    end, reached = _end_among(ranked, logits, sampling)
+    ending = logits[:, stops].double().div_(sampling.temperature)
+    ending = ending.masked_fill(ending < end, -torch.inf)
+    scores = ranked.masked_fill((ranked < end) | torch.isin(tokens, stops), -torch.inf)
+    none = torch.full_like(end, -torch.inf)
+    merged = torch.logsumexp(ending, dim=1, keepdim=True) if len(stops) else none
+    scores = torch.cat([scores, merged], dim=1)
+    outcomes = torch.cat([tokens, torch.full_like(tokens[:, :1], size)], dim=1)
+    rows = torch.arange(len(logits), device=logits.device)[:, None].expand_as(outcomes)
+    made = noise.at_tokens(sequences, rows.reshape(-1), outcomes.reshape(-1))
+    noisy = scores + made.view_as(scores)
+    best = noisy.amax(dim=1, keepdim=True)
+    drawn = outcomes.masked_fill(noisy != best, size).amin(dim=1)  # of equal ones the first
+    # Tokens level with the last one may be kept, too.
+    missing = ~reached | (ranked[:, -1:] >= end)
+    drawn = drawn.masked_fill(missing[:, 0], NOT_AMONG)
+    return drawn.masked_fill(ranked[:, 0].isnan() | best[:, 0].isnan(), NO_NUMBER)
+
+
+def _end_among(
+    ranked: torch.Tensor, logits: torch.Tensor, sampling: Sampling
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the least score of the likeliest that the filters keep, and whether it is among them.
+
+    Both have the shape (n, 1).
+    """
+    known = torch.ones_like(ranked[:, :1], dtype=torch.bool)
+    by_rank = 0 < sampling.top_k < _LIKELIEST
+    end = (
+        ranked[:, sampling.top_k - 1, None]
+        if by_rank
+        else torch.full_like(ranked[:, :1], -torch.inf)
+    )
+    if sampling.top_p == 1:
+        return end, known
+    if by_rank:
+        ranked = ranked.masked_fill(ranked < end, -torch.inf)
+        total = torch.logsumexp(ranked, dim=1, keepdim=True)
+    else:
+        total = _total(logits, sampling.temperature)
+    reached = torch.exp(ranked - total).cumsum(dim=1) >= sampling.top_p
+    if by_rank:  # rounding may leave the whole sum just short of top_p
+        reached[:, -1] = True
+    least = ranked.gather(1, reached.to(torch.int8).argmax(dim=1, keepdim=True))
+    return torch.maximum(end, least), reached.any(dim=1, keepdim=True)
+
+
+def _total(logits: torch.Tensor, temperature: float) -> torch.Tensor:
+    """Return the logarithm of each row's whole weight, in few rows at a time: they are wide."""
+    parts = (part.double().div_(temperature) for part in logits.split(_ROWS))
+    return torch.cat([torch.logsumexp(part, dim=1, keepdim=True) for part in parts])
 
 
 def draw_inverse(scores: torch.Tensor, uniforms: torch.Tensor, order: torch.Tensor) -> torch.Tensor:

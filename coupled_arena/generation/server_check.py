@@ -314,11 +314,12 @@ def _reach(
     """Return the least and the largest sum of log-probability and noise of each token."""
     keys = [(text, key) for text in law for key in _keys(text, spaced=spaced)]
     own = torch.tensor([signed(key) for _, key in keys], dtype=torch.int64)
-    seed, turn, position = (
+    seeds, turns, positions = (
         torch.full_like(own, value) for value in (signed(place[0]), 0, place[1])
     )
+    noises = gumbel_at(seeds, turns, positions, own).tolist()
     found: dict[str, tuple[float, float]] = {}
-    for (text, _), noise in zip(keys, gumbel_at(seed, turn, position, own).tolist(), strict=True):
+    for (text, _), noise in zip(keys, noises, strict=True):
         low, high = found.get(text, (math.inf, -math.inf))
         found[text] = min(low, law[text] + noise), max(high, law[text] + noise)
     return found

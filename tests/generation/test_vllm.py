@@ -17,6 +17,7 @@ import torch
 from coupled_arena.core.catalog import ModelSpec
 from coupled_arena.core.errors import ModelError
 from coupled_arena.core.records import Sampling
+from coupled_arena.generation.ambient import Filters, ambient_ids, noise_seed
 from coupled_arena.generation.huggingface import load_model
 from coupled_arena.generation.lockstep import LockstepEngine, decode
 from coupled_arena.generation.noise import GumbelCache
@@ -31,6 +32,7 @@ pytestmark = pytest.mark.slow
 REPOSITORY = Path(__file__).resolve().parents[2]
 VERSION = "0.32.0"
 PLUGIN = "coupled_arena.generation.vllm_plugin:CoupledNoise"
+AMBIENT = "coupled_arena.generation.vllm_plugin:AmbientNoise"
 SAMPLING = Sampling(temperature=0.7, top_p=0.95, max_new_tokens=48)
 # What the processor build does not need, and what is there already as a build for processors.
 _NEEDS = """
@@ -202,3 +204,59 @@ def test_battles_of_vllm_against_this_process(serve, specs, weights_cache, recor
 def test_a_stranger_s_vllm_is_refused(serve, specs, weights_cache):
     with pytest.raises(ModelError, match="does not draw with this noise"):
         connect(specs[1](serve().url), weights_cache)
+
+
+def ordinary(url, text, **asked):
+    """Return what a client that knows nothing of this package is answered."""
+    with httpx.Client(base_url=f"{url}/v1", timeout=300) as client:
+        model = client.get("/models").json()["data"][0]["id"]
+        given = {
+            "model": model,
+            "prompt": text,
+            "max_tokens": 12,
+            "return_token_ids": True,
+            **asked,
+        }
+        answer = client.post("/completions", json=given)
+    assert answer.status_code == 200, answer.text
+    return [choice["token_ids"] for choice in answer.json()["choices"]]
+
+
+def drawn_here(model, text, seed, filters, tokens=12):
+    """Return what the noise draws from the model in this process."""
+    batch = model.start_batch()
+    batch.add([model._tokenizer(text).input_ids])
+    noise = GumbelCache(torch.from_numpy(model.vocabulary.keys))
+    drawn = []
+    while len(drawn) < tokens and not (drawn and drawn[-1] in filters.stops):
+        drawn.append(int(ambient_ids(batch.logits, noise, filters, [(seed, 0, len(drawn))])[0]))
+        batch.advance(torch.tensor(drawn[-1:]))
+    return drawn
+
+
+def check_ordinary_requests(url, local):
+    """Compare answers with the noise: by seed, by the server's, several at once, greedy."""
+    stops = tuple(sorted(local.vocabulary.stops))
+    text = "Once upon a time"
+    filters = Filters(0.7, 0, 0.95, 0.0, stops)
+    asked = {"temperature": 0.7, "top_p": 0.95, "repetition_penalty": 1.0, "top_k": 0}
+    for seed in range(4):
+        expected = drawn_here(local, text, noise_seed(seed, text.encode()), filters)
+        assert ordinary(url, text, seed=seed, **asked) == [expected]
+    text = f"Here is a new question, asked at {time.time()}:"
+    expected = [
+        drawn_here(local, text, noise_seed(0, text.encode(), count), filters) for count in range(3)
+    ]
+    assert sorted(ordinary(url, text, n=3, **asked)) == sorted(expected)
+    greedy = ordinary(url, text, temperature=0)
+    assert greedy == ordinary(url, text, temperature=0)
+    assert greedy[0] not in expected
+    punished = {**asked, "frequency_penalty": 2.0, "min_p": 0.05}
+    (answer,) = ordinary(url, text, seed=1, **punished)
+    assert max(map(answer.count, answer)) <= 3
+
+
+def test_requests_of_any_client(serve, specs, weights_cache):
+    here, _ = specs
+    server = serve("--logits-processors", AMBIENT)
+    check_ordinary_requests(server.url, load_model(here, weights_cache))

@@ -227,7 +227,9 @@ class BoardAddresses:
 
     def __init__(self, board: Leaderboard, *, mine: bool = False) -> None:
         selection = board.estimates.selection
-        self._mine, self._nowhere = mine, board.estimates.counting != BY_DEFAULT
+        # No list of battles has votes that do not count by default, or several categories.
+        mixed = bool(board.estimates.method.mix)
+        self._mine, self._nowhere = mine, mixed or board.estimates.counting != BY_DEFAULT
         self._judge, self._together = selection.judge, bool(selection.more_judges)
         self._base = _selected(selection)
         judged = board.source is BoardSource.JUDGE

@@ -131,6 +131,7 @@ class TestAddress:
             controls = BoardControls(store)
             controls.build()
             controls.build_method()
+            controls.build_mix()
         return controls
 
     def first(self, controls):

@@ -102,7 +102,7 @@ class LiveTrends:
         """
         now = estimates.by_source.get(source)
         size = _comparisons(estimates, source)
-        if now is None or size > MOST_COMPARISONS:
+        if now is None or size > MOST_COMPARISONS or estimates.method.mix:
             return None
         with self._lock:
             found = self._earlier(estimates, source, wait=wait or size <= AT_ONCE)

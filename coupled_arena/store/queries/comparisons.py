@@ -310,6 +310,19 @@ def counted_by_battle(cursor: Cursor, selection: Selection, step: int) -> dict[i
     return dict(cursor.execute(query, {**values, "step": step}).fetchall())
 
 
+def counted_by_category(cursor: Cursor, selection: Selection) -> dict[str, int]:
+    """Return how many of the selected comparisons each category has, the most first."""
+    where, values = condition_of(cursor, selection, model_numbers(cursor, selection))
+    query = f"""
+        select category, count(*) as n
+        from comparisons
+        where {where} and model_a <> model_b and category <> ''
+        group by all
+        order by n desc, category
+    """
+    return dict(cursor.execute(query, values).fetchall())
+
+
 def any_there(cursor: Cursor) -> bool:
     """Tell whether anybody has compared answers, whether or not that counts."""
     return value_of(cursor, "select exists (from comparisons)")

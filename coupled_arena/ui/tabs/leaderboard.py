@@ -10,10 +10,11 @@ import gradio as gr
 from gradio.components.plot import PlotData
 
 from coupled_arena.analysis.leaderboard.board_estimates import BoardEstimates, LiveEstimates
+from coupled_arena.analysis.leaderboard.by_category import LiveCategories
 from coupled_arena.analysis.leaderboard.result import Leaderboard
 from coupled_arena.analysis.leaderboard.trend import LiveTrends
 from coupled_arena.analysis.style.result import LiveStyle, StyleBoard
-from coupled_arena.api.checks import SELECTING, selection_of
+from coupled_arena.api.checks import SELECTING, mix_of, selection_of
 from coupled_arena.api.rankings import BoardSettings, leaderboard
 from coupled_arena.core.choices import BoardSource
 from coupled_arena.core.language import N_, _
@@ -44,7 +45,7 @@ from coupled_arena.views.figures.leaderboard import (
     win_rate_figure,
 )
 from coupled_arena.views.markup import joined, listed, paragraph
-from coupled_arena.views.tables.board_page import board_table
+from coupled_arena.views.tables.board_page import board_table, category_table
 from coupled_arena.views.tables.leaderboard import pair_table
 from coupled_arena.views.tables.style import style_effects, style_models
 from coupled_arena.views.words import methods
@@ -53,6 +54,9 @@ from coupled_arena.views.words.style import style_warnings, style_words
 from coupled_arena.views.words.verdict import board_headline
 
 _TITLE = N_("Leaderboard")
+MOST_MIXED = 8
+"""Categories that have a slider."""
+
 _REFRESH = 0.6  # seconds between looks at the store's version while the tab is shown
 
 
@@ -64,10 +68,13 @@ class LeaderboardTab:
     ) -> None:
         self._store = store
         self._offer_example = offer
-        self._boards = {BY_DEFAULT: (live, styles, LiveTrends(store))}
+        self._boards = {BY_DEFAULT: (live, styles, LiveTrends(store), LiveCategories(store))}
         for too, named in ((True, False), (False, True), (True, True)):
             other = store.counting(excluded=too, named=named)
-            self._boards[other.counted] = LiveEstimates(other), LiveStyle(other), LiveTrends(other)
+            self._boards[other.counted] = (
+                *(LiveEstimates(other), LiveStyle(other)),
+                *(LiveTrends(other), LiveCategories(other)),
+            )
         self._style = StylePanel()
         self._controls = BoardControls(store)
 
@@ -76,6 +83,7 @@ class LeaderboardTab:
         # (choice, version, what was counted, what was drawn) on show in this session
         self._seen = gr.State(None)
         self._timer = gr.Timer(_REFRESH, active=False)
+        self._open_heat = gr.State(False)
         with gr.Column() as self._chosen:
             self._controls.build()
         self._headline = headline_place("board-said")
@@ -83,6 +91,11 @@ class LeaderboardTab:
         with gr.Column() as self._method, how(methods.BOARD):
             gr.HTML(paragraph(_(methods.LINES), "method"), apply_default_css=False)
             self._controls.build_method()
+        with gr.Accordion(
+            _("By category, and your own mix"), open=False, elem_id="board-by-category"
+        ) as self._by_category:
+            self._controls.build_mix()
+            self._heat = gr.HTML(elem_id="board-categories", apply_default_css=False)
         self._style.build()
         with gr.Column(visible=False) as self._pictures:
             with gr.Row():
@@ -104,11 +117,14 @@ class LeaderboardTab:
         wiring: dict[str, Any] = {"inputs": self._inputs, "outputs": self._outputs}
         self._timer.tick(self._refresh, **wiring, **FREE)
         self._address.look(self._open, **wiring, trigger_mode="multiple", **FREE)
+        opened = {"inputs": self._inputs, "outputs": [self._heat, self._open_heat]}
+        self._by_category.expand(self._show_categories, **opened, **FREE)
+        self._by_category.collapse(lambda: False, None, self._open_heat, **FREE)
         gr.on(self._controls.changes, self._redraw, **wiring, trigger_mode="always_last", **FREE)
 
     @property
     def _inputs(self) -> set[Any]:
-        return {self._seen, *self._controls.inputs}
+        return {self._seen, self._open_heat, *self._controls.inputs}
 
     @property
     def _outputs(self) -> list[Any]:
@@ -117,7 +133,8 @@ class LeaderboardTab:
             *(self._ranks, self._rates, self._pairs),
             *(self._pair_table, self._judge, self._sizes, self._saved, *self._style.outputs),
             *(self._modes, self._changes, self._mode_models, self._mode_pairs),
-            *(self._address, *self._controls.settings, *self._controls.offered),
+            *(self._address, self._by_category, self._heat),
+            *(*self._controls.settings, *self._controls.offered),
         ]
         return list(dict.fromkeys(outputs))
 
@@ -163,7 +180,7 @@ class LeaderboardTab:
             if seen and seen[:2] == (choice, self._store.version()):
                 yield {self._seen: gr.skip()}
                 return
-            live, styles, trends = self._boards[choice.counting]
+            live, styles, trends, _categories = self._boards[choice.counting]
             settings = choice.settings
             estimates = live.get(
                 choice.selection,
@@ -185,6 +202,7 @@ class LeaderboardTab:
                 self._headline: headline(said) if there else nothing_yet(said, self._offer_example),
                 self._chosen: gr.Column(visible=there),
                 self._method: gr.Column(visible=there),
+                self._by_category: gr.Accordion(visible=there and self._controls.mixable),
                 self._table: board_table(board, to.standing, trend, lines=True) if there else "",
                 **told,
             }
@@ -199,6 +217,27 @@ class LeaderboardTab:
             yield {self._seen: (choice, estimates.version, counted, before | figures), **drawing}
             if trend is None and (late := trends.get(estimates, board.source, board.alpha)):
                 yield {self._table: board_table(board, to.standing, late, lines=True)}
+            if values[self._open_heat]:
+                yield {self._heat: self._categories(board, choice)}
+
+    def _show_categories(self, values: dict[Any, Any], request: gr.Request) -> dict[Any, Any]:
+        """Return the table of categories, which is computed only for those who open it."""
+        with user_errors():
+            choice = self._controls.read(values, request)
+            settings = choice.settings
+            board = settings.concluded(
+                self._boards[choice.counting][0].get(
+                    choice.selection,
+                    settings.method,
+                    judge_alone=settings.source is BoardSource.JUDGE,
+                )
+            )
+            return {self._heat: self._categories(board, choice), self._open_heat: True}
+
+    def _categories(self, board: Leaderboard, choice: BoardChoice) -> str:
+        categories = self._boards[choice.counting][3]
+        found = categories.get(board.estimates, board.source, board.alpha, board.cutoff)
+        return category_table(board, found)
 
     def _has_votes(self) -> bool:
         """Tell whether another choice could have something to show."""
@@ -373,15 +412,63 @@ class BoardControls:
                 elem_id="board-mine",
             )
 
+    def build_mix(self) -> None:
+        """Lay out a slider for each category, inside the current Blocks."""
+        gr.HTML(
+            paragraph(_("Your mix: what each category weighs. All at 0: no mix."), "hint"),
+            apply_default_css=False,
+        )
+        self._named = gr.State([])  # the categories of the sliders
+        with gr.Row():
+            self._weights = [
+                gr.Slider(
+                    *(0, 10),
+                    value=0,
+                    step=1,
+                    visible=False,
+                    min_width=160,
+                    elem_id=f"board-mix-{place}",
+                )
+                for place in range(1, MOST_MIXED + 1)
+            ]
+
+    @property
+    def mixable(self) -> bool:
+        """Whether there are categories to mix."""
+        return len(self._known()["category"]) > 1
+
+    def _mix(self, values: dict[Any, Any]) -> dict[str, float]:
+        weights = (values[each] or 0 for each in self._weights)
+        named = zip(values[self._named], weights, strict=False)
+        return {name: min(max(weight, 0), 10) for name, weight in named if weight}
+
+    def _mixing(self, known: list[str], weights: dict[str, float]) -> dict[Any, Any]:
+        """Return the sliders for these categories."""
+        named = known[:MOST_MIXED]
+        empty = [None] * (MOST_MIXED - len(named))
+        return {
+            self._named: named,
+            **{
+                slider: gr.Slider(visible=False, value=0)
+                if name is None
+                else gr.Slider(visible=True, label=name, value=weights.get(name, 0))
+                for slider, name in zip(self._weights, [*named, *empty], strict=True)
+            },
+        }
+
     @property
     def inputs(self) -> set[Any]:
         """All components that `read` needs."""
-        return {self.dark, *self._fields.all, *self._other_fields}
+        return {self.dark, self._named, *self._weights, *self._fields.all, *self._other_fields}
 
     @property
     def changes(self) -> list[Any]:
         """Events after which the board may have to be drawn again."""
-        return [*self._fields.changes(), *(component.input for component in self._other_fields)]
+        return [
+            *self._fields.changes(),
+            *(component.input for component in self._other_fields),
+            *(slider.release for slider in self._weights),
+        ]
 
     @property
     def _other_fields(self) -> list[Any]:
@@ -398,7 +485,7 @@ class BoardControls:
         selection = selection_of(self._store, judge=judges, **given)
         voter = visitor(request) if values[self.mine] else None
         return BoardChoice(
-            settings=BoardSettings.of(asked),
+            settings=BoardSettings.of({**asked, "mix": self._mix(values)}),
             selection=replace(selection, voter=voter),
             dark=bool(values[self.dark]),
             counting=Counting(bool(values[self.all_votes]), bool(values[self.named])),
@@ -407,7 +494,7 @@ class BoardControls:
     @property
     def settings(self) -> list[Any]:
         """The components that an address fills."""
-        return [*self._fields.all, *self._other_fields]
+        return [*self._fields.all, *self._other_fields, self._named, *self._weights]
 
     @property
     def _flags(self) -> dict[str, Any]:
@@ -420,6 +507,8 @@ class BoardControls:
         if (values[self._fields["source"]] or BoardSource.HUMAN) != BoardSource.HUMAN:
             judges = values[self._fields["judge"]], *(values[self.more_judges] or ())
             told["judge"] = ",".join(filter(None, judges))
+        if mix := self._mix(values):
+            told["mix"] = ",".join(f"{name}={weight:g}" for name, weight in mix.items())
         return told | {name: "1" for name, field in self._flags.items() if values[field]}
 
     def filled(self, asked: dict[str, str]) -> dict[Any, Any]:
@@ -431,6 +520,13 @@ class BoardControls:
         values = self._fields.filled({**asked, **first}, offered)
         chosen = [each for each in more if each in known["judge"]][: MOST_JUDGES - 1]
         values[self.more_judges] = chosen
+        weights = dict(mix_of([asked["mix"]])) if asked.get("mix") else {}
+        named = known["category"][:MOST_MIXED]
+        values[self._named] = named
+        values |= {
+            slider: min(weights.get(name, 0), 10)
+            for slider, name in zip(self._weights, named, strict=False)
+        }
         return values | {field: asked.get(name) == "1" for name, field in self._flags.items()}
 
     def _known(self) -> dict[str, list[str]]:
@@ -446,7 +542,8 @@ class BoardControls:
         """The components whose choices come from the store."""
         left_out = self.all_votes, self.named
         known = [self._fields[name] for name in ("judge", "category", "language")]
-        return [self.judged, self.more_judges, *known, *left_out]
+        mixed = [self._named, *self._weights]
+        return [self.judged, self.more_judges, *known, *left_out, *mixed]
 
     def offer(self, values: dict[Any, Any]) -> dict[Any, Any]:
         """Return these components with what the store has now; what was chosen stays so."""
@@ -465,4 +562,5 @@ class BoardControls:
             },
             self.all_votes: gr.Checkbox(value=values[self.all_votes], visible=left_out.votes > 0),
             self.named: gr.Checkbox(value=values[self.named], visible=left_out.named > 0),
+            **self._mixing(known["category"], self._mix(values)),
         }

@@ -298,13 +298,16 @@ def relation(cursor: Cursor, judge: str | None) -> duckdb.DuckDBPyRelation:
     return found if judge else found.project("* exclude (verdict)")
 
 
+_SAID = "model_a <> model_b and (human is not null or judge_no > 0)"
+
+
 def counted_by_battle(cursor: Cursor, selection: Selection, step: int) -> dict[int, int]:
     """Return how many of the selected comparisons each `step` of battles has, numbered from 1."""
     where, values = condition_of(cursor, selection, model_numbers(cursor, selection))
     query = f"""
         select (battle_no + $step - 1) // $step, count(*)
         from comparisons
-        where {where} and model_a <> model_b
+        where {where} and {_SAID}
         group by all
     """
     return dict(cursor.execute(query, {**values, "step": step}).fetchall())
@@ -316,7 +319,7 @@ def counted_by_category(cursor: Cursor, selection: Selection) -> dict[str, int]:
     query = f"""
         select category, count(*) as n
         from comparisons
-        where {where} and model_a <> model_b and category <> ''
+        where {where} and {_SAID} and category <> ''
         group by all
         order by n desc, category
     """

@@ -180,6 +180,8 @@ class LeaderboardTab:
             if seen and seen[:2] == (choice, self._store.version()):
                 yield {self._seen: gr.skip()}
                 return
+            if seen and seen[0] != choice:
+                yield {self._address: {"address": board_address(self._controls.told(values))}}
             live, styles, trends, _categories = self._boards[choice.counting]
             settings = choice.settings
             estimates = live.get(
@@ -195,16 +197,12 @@ class LeaderboardTab:
             to = BoardAddresses(board, mine=choice.selection.voter is not None)
             said, there = board_headline(board), board.estimate is not None or self._has_votes()
             trend = trends.get(estimates, board.source, board.alpha, wait=False)
-            told: dict[Any, Any] = {}
-            if seen and seen[0] != choice:
-                told[self._address] = {"address": board_address(self._controls.told(values))}
             yield {
                 self._headline: headline(said) if there else nothing_yet(said, self._offer_example),
                 self._chosen: gr.Column(visible=there),
                 self._method: gr.Column(visible=there),
                 self._by_category: gr.Accordion(visible=there and self._controls.mixable),
                 self._table: board_table(board, to.standing, trend, lines=True) if there else "",
-                **told,
             }
             drawing = self._drawn(settings.styled(board, styles.get), choice, to)
             if not (seen and seen[2] == counted and seen[0].counts_like(choice)):
@@ -435,16 +433,21 @@ class BoardControls:
     @property
     def mixable(self) -> bool:
         """Whether there are categories to mix."""
-        return len(self._known()["category"]) > 1
+        return len(self._mixed()) > 1
+
+    def _mixed(self) -> list[str]:
+        """Return the categories that have a slider: those with the most votes."""
+        with self._store.cursor() as cursor:
+            return list(comparisons.counted_by_category(cursor, Selection()))[:MOST_MIXED]
 
     def _mix(self, values: dict[Any, Any]) -> dict[str, float]:
         weights = (values[each] or 0 for each in self._weights)
         named = zip(values[self._named], weights, strict=False)
         return {name: min(max(weight, 0), 10) for name, weight in named if weight}
 
-    def _mixing(self, known: list[str], weights: dict[str, float]) -> dict[Any, Any]:
-        """Return the sliders for these categories."""
-        named = known[:MOST_MIXED]
+    def _mixing(self, weights: dict[str, float]) -> dict[Any, Any]:
+        """Return the sliders for the categories that there are now."""
+        named = self._mixed()
         empty = [None] * (MOST_MIXED - len(named))
         return {
             self._named: named,
@@ -521,7 +524,7 @@ class BoardControls:
         chosen = [each for each in more if each in known["judge"]][: MOST_JUDGES - 1]
         values[self.more_judges] = chosen
         weights = dict(mix_of([asked["mix"]])) if asked.get("mix") else {}
-        named = known["category"][:MOST_MIXED]
+        named = self._mixed()
         values[self._named] = named
         values |= {
             slider: min(weights.get(name, 0), 10)
@@ -562,5 +565,5 @@ class BoardControls:
             },
             self.all_votes: gr.Checkbox(value=values[self.all_votes], visible=left_out.votes > 0),
             self.named: gr.Checkbox(value=values[self.named], visible=left_out.named > 0),
-            **self._mixing(known["category"], self._mix(values)),
+            **self._mixing(self._mix(values)),
         }

@@ -17,6 +17,7 @@ from coupled_arena.analysis.leaderboard.result import BoardRow, Leaderboard
 from coupled_arena.core.choices import BoardSource, Ties
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.language import _
+from coupled_arena.core.rationales import Criterion
 from coupled_arena.core.records import Mode
 from coupled_arena.stats.coupling.score_tables import PairSavings
 from coupled_arena.store.queries.battle_search import Agreement, BattleFilter, Ending, Rater
@@ -44,6 +45,7 @@ _NAMES = {
     "temperature": "temperature",
     "top_p": "top_p",
     "sampler": "sampler",
+    "reason": "reason",
     "text": "text",
     "before": "before",
 }
@@ -52,6 +54,7 @@ _CHOICES: dict[str, type[StrEnum]] = {
     "ending": Ending,
     "agreement": Agreement,
     "mode": Mode,
+    "reason": Criterion,
 }
 
 

@@ -13,6 +13,7 @@ from coupled_arena.analysis.leaderboard.board_estimates import BoardEstimates, L
 from coupled_arena.analysis.leaderboard.by_category import LiveCategories
 from coupled_arena.analysis.leaderboard.result import Leaderboard
 from coupled_arena.analysis.leaderboard.trend import LiveTrends
+from coupled_arena.analysis.reasons import read_reasons
 from coupled_arena.analysis.style.result import LiveStyle, StyleBoard
 from coupled_arena.api.checks import SELECTING, mix_of, selection_of
 from coupled_arena.api.rankings import BoardSettings, leaderboard
@@ -20,7 +21,7 @@ from coupled_arena.core.choices import BoardSource
 from coupled_arena.core.language import N_, _
 from coupled_arena.core.verdicts import MOST_JUDGES
 from coupled_arena.store.database import Store
-from coupled_arena.store.queries import comparisons
+from coupled_arena.store.queries import comparisons, reasons
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.store.tables.exclusions import BY_DEFAULT, Counting, excluded
 from coupled_arena.ui.parts.choices import IS_DARK, Fields
@@ -47,6 +48,7 @@ from coupled_arena.views.figures.leaderboard import (
 from coupled_arena.views.markup import joined, listed, paragraph
 from coupled_arena.views.tables.board_page import board_table, category_table
 from coupled_arena.views.tables.leaderboard import pair_table
+from coupled_arena.views.tables.reasons import reason_table
 from coupled_arena.views.tables.style import style_effects, style_models
 from coupled_arena.views.words import methods
 from coupled_arena.views.words.leaderboard import judge_words, mode_words
@@ -84,6 +86,7 @@ class LeaderboardTab:
         self._seen = gr.State(None)
         self._timer = gr.Timer(_REFRESH, active=False)
         self._open_heat = gr.State(False)
+        self._open_why = gr.State(False)
         with gr.Column() as self._chosen:
             self._controls.build()
         self._headline = headline_place("board-said")
@@ -96,6 +99,10 @@ class LeaderboardTab:
         ) as self._by_category:
             self._controls.build_mix()
             self._heat = gr.HTML(elem_id="board-categories", apply_default_css=False)
+        with gr.Accordion(
+            _("Why people preferred one to the other"), open=False, elem_id="board-why"
+        ) as self._why:
+            self._reasons = gr.HTML(elem_id="board-reasons", apply_default_css=False)
         self._style.build()
         with gr.Column(visible=False) as self._pictures:
             with gr.Row():
@@ -120,11 +127,14 @@ class LeaderboardTab:
         opened = {"inputs": self._inputs, "outputs": [self._heat, self._open_heat]}
         self._by_category.expand(self._show_categories, **opened, **FREE)
         self._by_category.collapse(lambda: False, None, self._open_heat, **FREE)
+        why = {"inputs": self._inputs, "outputs": [self._reasons, self._open_why]}
+        self._why.expand(self._show_reasons, **why, **FREE)
+        self._why.collapse(lambda: False, None, self._open_why, **FREE)
         gr.on(self._controls.changes, self._redraw, **wiring, trigger_mode="always_last", **FREE)
 
     @property
     def _inputs(self) -> set[Any]:
-        return {self._seen, self._open_heat, *self._controls.inputs}
+        return {self._seen, self._open_heat, self._open_why, *self._controls.inputs}
 
     @property
     def _outputs(self) -> list[Any]:
@@ -133,7 +143,7 @@ class LeaderboardTab:
             *(self._ranks, self._rates, self._pairs),
             *(self._pair_table, self._judge, self._sizes, self._saved, *self._style.outputs),
             *(self._modes, self._changes, self._mode_models, self._mode_pairs),
-            *(self._address, self._by_category, self._heat),
+            *(self._address, self._by_category, self._heat, self._why, self._reasons),
             *(*self._controls.settings, *self._controls.offered),
         ]
         return list(dict.fromkeys(outputs))
@@ -202,6 +212,7 @@ class LeaderboardTab:
                 self._chosen: gr.Column(visible=there),
                 self._method: gr.Column(visible=there),
                 self._by_category: gr.Accordion(visible=there and self._controls.mixable),
+                self._why: gr.Accordion(visible=there and self._has_reasons()),
                 self._table: board_table(board, to.standing, trend, lines=True) if there else "",
             }
             drawing = self._drawn(settings.styled(board, styles.get), choice, to)
@@ -215,6 +226,8 @@ class LeaderboardTab:
             yield {self._seen: (choice, estimates.version, counted, before | figures), **drawing}
             if trend is None and (late := trends.get(estimates, board.source, board.alpha)):
                 yield {self._table: board_table(board, to.standing, late, lines=True)}
+            if values[self._open_why]:
+                yield {self._reasons: self._reasons_of(choice)}
             if values[self._open_heat]:
                 yield {self._heat: self._categories(board, choice)}
 
@@ -232,6 +245,16 @@ class LeaderboardTab:
             )
             return {self._heat: self._categories(board, choice), self._open_heat: True}
 
+    def _show_reasons(self, values: dict[Any, Any], request: gr.Request) -> dict[Any, Any]:
+        """Return the reasons by pair, which are counted only for those who open them."""
+        with user_errors():
+            choice = self._controls.read(values, request)
+            return {self._reasons: self._reasons_of(choice), self._open_why: True}
+
+    def _reasons_of(self, choice: BoardChoice) -> str:
+        alpha = choice.settings.alpha
+        return reason_table(read_reasons(self._store, choice.selection, alpha), alpha)
+
     def _categories(self, board: Leaderboard, choice: BoardChoice) -> str:
         categories = self._boards[choice.counting][3]
         found = categories.get(board.estimates, board.source, board.alpha, board.cutoff)
@@ -241,6 +264,10 @@ class LeaderboardTab:
         """Tell whether another choice could have something to show."""
         with self._store.cursor() as cursor:
             return comparisons.any_there(cursor)
+
+    def _has_reasons(self) -> bool:
+        with self._store.cursor() as cursor:
+            return reasons.any_there(cursor)
 
     def _drawn(self, board: Leaderboard, choice: BoardChoice, to: BoardAddresses) -> dict[Any, Any]:
         """Return what depends on the error level."""

@@ -10,8 +10,11 @@ const facts = (el, key, rows) => el(key, "dl", "", rows.flatMap(([name, value]) 
 ]));
 
 const foundRows = (el, rows) => rows.map((row) => el(`row ${row.href}`, "li", "", [
+  el(`row ${row.href} models`, "span", "sides", row.sides.flatMap(([model, won], at) => [
+    ...(at ? [el(`row ${row.href} vs ${at}`, "span", "versus", " 🆚 ")] : []),
+    el(`row ${row.href} side ${at}`, won ? "b" : "span", "", model),
+  ])),
   link(el, `row ${row.href} to`, row.href, row.question),
-  el(`row ${row.href} models`, "span", "models", row.models),
   el(`row ${row.href} heard`, "span", "models", row.heard),
   el(`row ${row.href} said`, "span", "hint", row.said),
 ]));

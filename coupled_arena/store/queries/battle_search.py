@@ -72,12 +72,12 @@ class BattleFilter:
         What the replies were drawn at.
     sampler : str or None
         How noise became their tokens, see `Drawn`.
-    reason : Criterion or None
-        Somebody who voted on the battle gave this reason.
     text : str or None
         Words of a question or of an answer, in either case.
     before : str or None
         A battle: only those that were listed after it.
+    reason : Criterion or None
+        Somebody who voted on the battle gave this reason.
     """
 
     model: str | None = None
@@ -96,9 +96,9 @@ class BattleFilter:
     temperature: float | None = None
     top_p: float | None = None
     sampler: str | None = None
-    reason: Criterion | None = None
     text: str | None = None
     before: str | None = None
+    reason: Criterion | None = None
 
     @property
     def drawn(self) -> Drawn:

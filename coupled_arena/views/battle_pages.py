@@ -106,7 +106,7 @@ def battle_page(opened: OpenedBattle) -> dict[str, Any]:
         ],
         "wordless": ""
         if _has_texts(battle)
-        else _("This battle has no texts: only who met whom, and what was said of it, is stored."),
+        else _("This battle has no texts: the store has only its models and what was said."),
         "votes": {
             "heads": [_("When (UTC)"), _("Who"), _("Said"), _("How"), _("Why")],
             "rows": [_vote(battle, vote) for vote in record.votes],

@@ -48,8 +48,8 @@ class Stratum:
 def mixed(strata: Sequence[Stratum]) -> Estimate:
     """Return the win rates of a mix.
 
-    The number of votes that a win rate of 0 or 1 rests on is that of the smallest stratum: a mix
-    is certain only where all of them are.
+    A win rate of 0 or 1 rests on as many votes as the smallest stratum has. A mix is certain only
+    where all of them are.
     """
     total = sum(each.weight for each in strata)
     weights = [each.weight / total for each in strata]

@@ -100,6 +100,24 @@ const nothingYet = (el, { text, offer }) => {
 const reading = readingSwitch("coupled-arena-viewed-texts", "exact");
 const words = (el, key, kind, text) => textNode(el, key, kind, text, { formats: reading.formats() });
 
+let byWord = false; // whether words that only one answer has are marked
+
+const marked = (el, key, parts) => el(key, "div", "text words", parts.map(([text, differs], at) => (
+  el(`${key} ${at}`, differs ? "mark" : "span", "", text)
+)));
+
+const wordSwitch = (el, turns) => {
+  if (!turns.some(({ answers }) => answers.some(({ words: parts }) => parts))) return [];
+  const button = el("by word", "button", "", say("Compare word by word"));
+  button.type = "button";
+  button.setAttribute("aria-pressed", String(byWord));
+  button.onclick = () => {
+    byWord = !byWord;
+    draw();
+  };
+  return [el("comparing", "p", "replay", [button])];
+};
+
 const turnOf = (el, battle, turn, number) => {
   const texts = turn.answers.map(textOf);
   const differ = new Set(texts).size > 1;
@@ -111,7 +129,8 @@ const turnOf = (el, battle, turn, number) => {
         el(`${key} name`, "strong", "name", answer.model),
         el(`${key} notes`, "span", "notes", answer.notes),
       ]),
-      differ && texts[at] ? dividedText(el, `${key} text`, answer, { formats: reading.formats() })
+      byWord && answer.words ? marked(el, `${key} words`, answer.words)
+        : differ && texts[at] ? dividedText(el, `${key} text`, answer, { formats: reading.formats() })
         : words(el, `${key} text`, "text", texts[at] || say("(no words)")),
     ]);
   });
@@ -149,8 +168,10 @@ const opened = (el, battle, result) => {
       el(`title ${at}`, "span", "", at ? say(" against {letter} ", { letter: battle.letters[at] }) : `${battle.letters[at]} `),
       link(el, `title ${at} page`, battle.pages[at], model),
     ])),
+    ...(battle.wordless ? [nothing("wordless", battle.wordless)] : []),
     ...battle.turns.flatMap((turn, number) => turnOf(el, battle, turn, number)),
-    reading.node(el),
+    ...wordSwitch(el, battle.turns),
+    ...(battle.turns.length ? [reading.node(el)] : []),
     ...part("votes", say("Votes"), votes.rows.length ? table(el, "votes", votes)
       : nothing("no votes", say("Nobody has voted on it."))),
     ...part("verdicts", say("Verdicts of judges"), verdicts.rows.length ? table(el, "verdicts", verdicts)

@@ -9,10 +9,18 @@ const facts = (el, key, rows) => el(key, "dl", "", rows.flatMap(([name, value]) 
   el(`${key} ${name}`, "dt", "", name), el(`${key} ${name} is`, "dd", "", value),
 ]));
 
+const titled = (node, title) => {
+  node.title = title;
+  return node;
+};
+
 const foundRows = (el, rows) => rows.map((row) => el(`row ${row.href}`, "li", "", [
+  el(`row ${row.href} models`, "span", "sides", row.sides.flatMap(([model, won], at) => [
+    ...(at ? [el(`row ${row.href} vs ${at}`, "span", "versus", " vs ")] : []),
+    el(`row ${row.href} side ${at}`, won ? "b" : "span", "", model),
+  ])),
   link(el, `row ${row.href} to`, row.href, row.question),
-  el(`row ${row.href} models`, "span", "models", row.models),
-  el(`row ${row.href} heard`, "span", "models", row.heard),
+  titled(el(`row ${row.href} heard`, "span", "models", row.heard), row.heard),
   el(`row ${row.href} said`, "span", "hint", row.said),
 ]));
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
@@ -212,3 +213,33 @@ def named_path(given: Path) -> tuple[str | None, Path]:
     """Return the name and the path of ``NAME=PATH``, unless a path is called so."""
     name, sign, path = str(given).partition("=")
     return (name, Path(path)) if name and sign and not given.exists() else (None, given)
+
+
+def mix_of(mix: Sequence[str] | Mapping[str, Any] | None) -> tuple[tuple[str, float], ...]:
+    """Return the categories of a mix with their weights; those of 0 are left out.
+
+    Raises
+    ------
+    ArenaError
+        A weight is no number of 0 or more, or a text is no pair.
+    """
+    if isinstance(mix, Mapping):
+        mix = [f"{name}={weight}" for name, weight in mix.items()]
+    parts = [part for each in mix or () for part in _parts(each)]
+    found: dict[str, float] = {}
+    for part in parts:
+        name, _, text = part.rpartition("=")
+        try:
+            weight = float(text)
+        except ValueError:
+            weight = math.nan
+        if not (name.strip() and 0 <= weight < math.inf):
+            raise ArenaError(f"`mix` has CATEGORY=WEIGHT, as in math=2, not {part!r}.")
+        found[name.strip()] = weight
+    return tuple((name, weight) for name, weight in found.items() if weight)
+
+
+def _parts(text: str) -> list[str]:
+    """Return the pairs of a text; a comma within a name divides nothing."""
+    parts = text.split(",")
+    return parts if all("=" in part for part in parts) else [text]

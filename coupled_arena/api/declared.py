@@ -85,8 +85,17 @@ class Level:
     """An error level: between 0 and 1, and in doubt from one half on."""
 
 
+@dataclass(frozen=True)
 class Pairs:
-    """Texts ``NAME=VALUE``, or a mapping; a command takes one a time, as often as it is given."""
+    """Texts ``NAME=VALUE``, or a mapping; a command takes one a time, as often as it is given.
+
+    Attributes
+    ----------
+    form : str
+        What a command's help shows of one.
+    """
+
+    form: str = "OURS=THEIRS"
 
 
 class Tracked:
@@ -120,8 +129,8 @@ class Option:
         Whether it is an error level.
     field : Field or None
         None where the page does not offer it.
-    pairs : bool
-        Whether it takes `Pairs`.
+    pairs : str
+        The form of its `Pairs`; empty where it takes none.
     """
 
     name: str
@@ -136,7 +145,7 @@ class Option:
     opposite: str
     level: bool
     field: Field | None
-    pairs: bool = False
+    pairs: str = ""
 
     @property
     def choices(self) -> tuple[str, ...]:
@@ -310,7 +319,7 @@ def _option(parameter: inspect.Parameter, annotated: Any, metadata: Sequence[Any
         opposite=found[Opposite].name if Opposite in found else "",
         level=Level in found,
         field=found.get(Field),
-        pairs=Pairs in found,
+        pairs=found[Pairs].form if Pairs in found else "",
     )
 
 

@@ -45,6 +45,13 @@ TieScore = Annotated[
         "with the published covariance."
     ),
 ]
+Mix = Annotated[
+    Sequence[str] | Mapping[str, str] | None,
+    Pairs("CATEGORY=WEIGHT"),
+    Doc(
+        "Win rates of a mix of categories, as in math=2,code=1: the weighted mean of those of each."
+    ),
+]
 Map = Annotated[
     Sequence[str] | Mapping[str, str] | None,
     Pairs(),

@@ -17,6 +17,7 @@ from coupled_arena.api.checks import (
     check_frame,
     check_store,
     hold_logs,
+    mix_of,
     only_judge,
     paths_of,
     scores_in,
@@ -93,6 +94,7 @@ def leaderboard(
     ] = None,
     control: options.Control = "none",
     bradley_terry: options.BradleyTerry = False,
+    mix: options.Mix = None,
     metric: options.Metric = None,
     map: options.Map = None,
 ) -> Result[Leaderboard]:
@@ -119,7 +121,7 @@ def leaderboard(
     if are_files(store):
         of_store = {"judge": judge, "mode": mode, "models": models, "category": category}
         of_store |= {"language": language, "voter": voter}
-        of_store |= {"judge_score": judge_score, "flips": flips, "control": control}
+        of_store |= {"judge_score": judge_score, "flips": flips, "control": control, "mix": mix}
         return _of_table(leaderboard, store, metric, settings, of_store, map)
     refuse(leaderboard, {"map": map}, "with a store", "files of votes")
     if metric is not None:
@@ -318,18 +320,20 @@ class BoardSettings:
     bradley_terry: bool = False
     control: Control = Control.NONE
     read: str = "store"
+    mix: tuple[tuple[str, float], ...] = ()
 
     @classmethod
     def of(cls, asked: Mapping[str, Any]) -> Self:
         """Return those of options that have been checked; others do not matter."""
-        return cls(**{each.name: asked[each.name] for each in fields(cls) if each.name in asked})
+        named = {each.name: asked[each.name] for each in fields(cls) if each.name in asked}
+        return cls(**{**named, "mix": mix_of(named.get("mix"))})
 
     @property
     def method(self) -> Method:
         """How win rates are estimated."""
         from coupled_arena.analysis.leaderboard.board_estimates import Method
 
-        return Method(self.weighting, self.covariance, self.ties, self.voters)
+        return Method(self.weighting, self.covariance, self.ties, self.voters, self.mix)
 
     def concluded(self, estimates: BoardEstimates) -> Leaderboard:
         """Return what estimates by this method say."""
@@ -375,7 +379,7 @@ class BoardSettings:
         answer = {**tables.board_answer(board, scores), "read": self.read}
         # What was used: with few votes it may be another weighting than was asked for.
         used = ["alpha", "cutoff", "sets", "ties", "voters", "covariance", "weighting"]
-        used += ["judge_score", "flips", "control"]
+        used += ["judge_score", "flips", "control", "mix"]
         settings = {
             "source": answer["source"],
             **selected(selection),

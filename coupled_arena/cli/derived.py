@@ -239,7 +239,7 @@ def flag(option: Option, taken: Sequence[Option]) -> inspect.Parameter:
         no = f"/{_dashed(option.opposite)}" if option.opposite else ""
         made = typer.Option(f"{_dashed(option.name)}{no}", help=text)
     elif option.pairs:
-        made, kind = typer.Option(help=text, metavar="OURS=THEIRS"), list[str]
+        made, kind = typer.Option(help=text, metavar=option.pairs), list[str]
     elif option.many:
         made, kind = typer.Option(help=text, metavar=_LISTS[kind]), str
         default = ",".join(map(str, default)) if default else None

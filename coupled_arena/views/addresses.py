@@ -17,6 +17,7 @@ from coupled_arena.analysis.leaderboard.result import BoardRow, Leaderboard
 from coupled_arena.core.choices import BoardSource, Ties
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.language import _
+from coupled_arena.core.rationales import Criterion
 from coupled_arena.core.records import Mode
 from coupled_arena.stats.coupling.score_tables import PairSavings
 from coupled_arena.store.queries.battle_search import Agreement, BattleFilter, Ending, Rater
@@ -44,6 +45,7 @@ _NAMES = {
     "temperature": "temperature",
     "top_p": "top_p",
     "sampler": "sampler",
+    "reason": "reason",
     "text": "text",
     "before": "before",
 }
@@ -52,6 +54,7 @@ _CHOICES: dict[str, type[StrEnum]] = {
     "ending": Ending,
     "agreement": Agreement,
     "mode": Mode,
+    "reason": Criterion,
 }
 
 
@@ -227,7 +230,9 @@ class BoardAddresses:
 
     def __init__(self, board: Leaderboard, *, mine: bool = False) -> None:
         selection = board.estimates.selection
-        self._mine, self._nowhere = mine, board.estimates.counting != BY_DEFAULT
+        # No list of battles has votes that do not count by default, or several categories.
+        mixed = bool(board.estimates.method.mix)
+        self._mine, self._nowhere = mine, mixed or board.estimates.counting != BY_DEFAULT
         self._judge, self._together = selection.judge, bool(selection.more_judges)
         self._base = _selected(selection)
         judged = board.source is BoardSource.JUDGE

@@ -11,6 +11,7 @@ from coupled_arena.analysis.battles import FoundBattles, OpenedBattle
 from coupled_arena.battles.compare import divided
 from coupled_arena.core.language import N_, _, chained, ngettext, number
 from coupled_arena.core.records import Battle, Finish, Mode, Origin, Outcome, Source, seed_to_hex
+from coupled_arena.core.word_differences import word_differences
 from coupled_arena.store.queries.battle_record import BattleRecord, StoredVerdict, StoredVote
 from coupled_arena.store.queries.battle_search import BattleFilter, Ending, FoundBattle, Rater
 from coupled_arena.views.addresses import battle_address, list_address, model_address
@@ -100,7 +101,12 @@ def battle_page(opened: OpenedBattle) -> dict[str, Any]:
         "models": list(battle.models),
         "pages": [model_address(model) for model in battle.models],
         "letters": list(_LETTERS[: len(battle.models)]),
-        "turns": [_turn(battle, record, turn) for turn in range(len(battle.prompts))],
+        "turns": [
+            _turn(battle, record, turn) for turn in range(len(battle.prompts)) if _has_texts(battle)
+        ],
+        "wordless": ""
+        if _has_texts(battle)
+        else _("This battle has no texts: the store has only its models and what was said."),
         "votes": {
             "heads": [_("When (UTC)"), _("Who"), _("Said"), _("How"), _("Why")],
             "rows": [_vote(battle, vote) for vote in record.votes],
@@ -141,11 +147,24 @@ def _row(found: FoundBattle, judge: str | None) -> dict[str, Any]:
     cut = found.question[:_LONGEST]
     return {
         "href": battle_address(found.battle),
-        "question": cut + "…" * (cut != found.question) or _("(its question is not known)"),
+        "question": cut + "…" * (cut != found.question) or _("(no text stored)"),
         "models": chained(_("{one} against {other}"), found.models),
+        "sides": [[model, model == _winner(found)] for model in found.models],
         "heard": _AND.join(_outcomes(found, judge)),
         "said": _AND.join([_moment(found.created_at), *text]),
     }
+
+
+def _winner(found: FoundBattle) -> str | None:
+    """Return the model that most people preferred, or without people the judge; None if even."""
+    for word in ("people", "judge"):
+        said = [getattr(each, word) for each in found.preferences]
+        counts = Counter(each for each in said if each is not None)
+        if counts:
+            (first, n), *others = counts.most_common()
+            even = bool(others) and others[0][1] == n
+            return None if even or isinstance(first, Outcome) else first
+    return None
 
 
 def _outcomes(found: FoundBattle, judge: str | None) -> list[str]:
@@ -188,7 +207,17 @@ def _turn(battle: Battle, record: BattleRecord, turn: int) -> dict[str, Any]:
         answers.append(
             {"letter": _LETTERS[place], "model": model, "notes": _AND.join(notes), **parts}
         )
+    if len(texts) == 2 and all(texts) and texts[0] != texts[1]:
+        for answer, parts in zip(answers, word_differences(*texts), strict=True):
+            answer["words"] = [[text, differs] for text, differs in parts]
     return {"prompt": prompt.text, "system": prompt.system, "answers": answers}
+
+
+def _has_texts(battle: Battle) -> bool:
+    """Return whether anything of what was asked and answered is stored."""
+    return any(prompt.text for prompt in battle.prompts) or any(
+        reply.text for reply in battle.replies
+    )
 
 
 def cut_words(battle: Battle) -> str:

@@ -24,6 +24,16 @@ def straight(text: str) -> str:
     return text.translate(_TURNING)
 
 
+# A minus before a number that stands by itself: the hyphen in a name or a date is none.
+_MINUS = re.compile(r"(?<![^\s(>])-(?=\.?\d[\d.,]*%?(?:[\s),;:<]|\.(?:\s|$)|$))")
+
+
+def typeset(text: str) -> str:
+    """Return a text for people on a page, with a minus sign before negative numbers."""
+    found = _MINUS.sub("\N{MINUS SIGN}", text)
+    return Markup(found) if isinstance(text, Markup) else found
+
+
 def shown(value: object) -> Markup:
     """Return a value as markup: text escaped, whole numbers with separators."""
     if isinstance(value, int):
@@ -57,7 +67,7 @@ def heading(text: str, level: int) -> Markup:
 
 def paragraph(text: str, kind: str = "") -> Markup:
     """Return a paragraph."""
-    return Markup("<p{}>{}</p>").format(_class(kind), straight(text))
+    return Markup("<p{}>{}</p>").format(_class(kind), typeset(straight(text)))
 
 
 def bold(text: str) -> Markup:
@@ -77,7 +87,8 @@ def broken(text: str) -> Markup:
 
 def listed(items: Iterable[str], kind: str = "") -> Markup:
     """Return a list; nothing without items."""
-    inside = Markup("").join(Markup("<li>{}</li>").format(straight(item)) for item in items)
+    lines = (Markup("<li>{}</li>").format(typeset(straight(item))) for item in items)
+    inside = Markup("").join(lines)
     return Markup("<ul{}>{}</ul>").format(_class(kind), inside) if inside else inside
 
 

@@ -125,7 +125,7 @@ def _conclusion(standing: PairStanding) -> str:
     return text.format(model=better, least=least, most=most, interval=interval)
 
 
-_BETTER = {
+BETTER = {
     Criterion.CORRECTNESS: N_("More correct"),
     Criterion.CLARITY: N_("Clearer"),
     Criterion.COMPLETENESS: N_("More complete"),
@@ -133,6 +133,8 @@ _BETTER = {
     Criterion.INSTRUCTIONS: N_("Did what was asked"),
     Criterion.SAFETY: N_("Safer"),
 }
+"""What each criterion says of the better answer."""
+
 _EVEN = {
     Criterion.CORRECTNESS: N_("Equally correct"),
     Criterion.CLARITY: N_("Equally clear"),
@@ -153,7 +155,7 @@ _BAD = {
 
 def criterion_words(ranks: Sequence[int], *, both_bad: bool) -> dict[Criterion, str]:
     """Return what each criterion says of a vote: of the better answer, of equal or bad ones."""
-    words = _BAD if both_bad else _EVEN if max(ranks) == 1 else _BETTER
+    words = _BAD if both_bad else _EVEN if max(ranks) == 1 else BETTER
     return {criterion: _(text) for criterion, text in words.items()}
 
 

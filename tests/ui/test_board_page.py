@@ -110,10 +110,10 @@ def test_what_is_known_of_a_line_is_not_computed_again(store, monkeypatch):
     store.cast(make_vote(battle, 1, 2))
     after = trends.get(live.get(), BoardSource.HUMAN, 0.1)
     assert called == []
-    assert [point.comparisons for point in after.points[:-1]] == [
-        point.comparisons for point in before.points[:-1]
+    assert [point.votes for point in after.points[:-1]] == [
+        point.votes for point in before.points[:-1]
     ]
-    assert after.points[-1].comparisons == before.points[-1].comparisons + 1
+    assert after.points[-1].votes == before.points[-1].votes + 1
 
 
 @pytest.mark.parametrize("cutoff", [Cutoff.MAX_T, Cutoff.ANY_TIME])
@@ -131,6 +131,7 @@ class TestAddress:
             controls = BoardControls(store)
             controls.build()
             controls.build_method()
+            controls.build_mix()
         return controls
 
     def first(self, controls):

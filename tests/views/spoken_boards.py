@@ -150,6 +150,8 @@ def _sides(clear):
     counts[0, 1, 0] = 40
     sides = Sides.of(PairCounts(clear.estimates.votes.models, counts))
     yield from _said(replace(clear, estimates=replace(clear.estimates, sides=sides)))
+    mix = replace(clear.estimates.method, mix=(("maths", 2.0), ("code", 1.0)))
+    yield from _said(replace(clear, estimates=replace(clear.estimates, method=mix)))
 
 
 def _said(board):

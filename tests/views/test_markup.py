@@ -7,7 +7,17 @@ import pytest
 from coupled_arena.views.figures.leaderboard import pair_heatmap
 from coupled_arena.views.figures.rows import FigureRow, idle_lines
 from coupled_arena.views.figures.theme import shortened, wrapped
-from coupled_arena.views.markup import bold, broken, heading, listed, paragraph, shown, table
+from coupled_arena.views.markup import (
+    bold,
+    broken,
+    heading,
+    listed,
+    paragraph,
+    shown,
+    table,
+    typeset,
+)
+from coupled_arena.views.tables.table import Column, table_of
 from coupled_arena.views.words.names import without_data
 from tests.views.test_verdicts import board_of
 
@@ -49,3 +59,29 @@ def test_names_are_broken_where_words_end():
     assert wrapped("x" * 30, 14).split("<br>") == ["x" * 14, "x" * 14, "xx"]
     assert wrapped("a < b", 14) == "a &lt; b"
     assert wrapped("", 14) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("-4.5% (-18.0% to +9.0%)", "−4.5% (−18.0% to +9.0%)"),
+        ("-0.2", "−0.2"),
+        ("by -3.", "by −3."),
+        ("llama-3-8b", "llama-3-8b"),
+        ("model -4bit", "model -4bit"),
+        ("2026-11-26", "2026-11-26"),
+        ("1-2", "1-2"),
+    ],
+)
+def test_a_minus_is_no_hyphen(text, said):
+    assert typeset(text) == said
+    assert paragraph(text) == f"<p>{said}</p>"
+    assert listed([text]) == f"<ul><li>{said}</li></ul>"
+
+
+def test_a_table_for_the_page_has_minus_signs_and_one_for_a_terminal_hyphens():
+    column = Column("x", float, "Some number", heading="X", text="+.1%")
+    found = table_of([column], [{"x": -0.041}])
+    assert "−4.1%" in found.html()
+    assert "-4.1%" in found.text()
+    assert "-0.041" in found.csv()

@@ -5,7 +5,7 @@ A `coupled_arena.analysis.leaderboard.result.Leaderboard` shows them at one erro
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -16,14 +16,18 @@ from coupled_arena.analysis.leaderboard.clusters import (
     in_clusters,
     judged_counts,
     modes_in_clusters,
+    voter_sums,
 )
 from coupled_arena.analysis.live import Kept
 from coupled_arena.core.choices import BoardSource, Covariance, TieScore, Voters, Weighting
+from coupled_arena.core.errors import StoreError
+from coupled_arena.core.language import _
 from coupled_arena.core.records import Mode
 from coupled_arena.core.sql import Cursor
 from coupled_arena.stats.counts import JudgedCounts, PairCounts
 from coupled_arena.stats.coupling.modes import ModeComparison
 from coupled_arena.stats.ranking.estimates import Estimate, estimate, estimate_from_votes
+from coupled_arena.stats.ranking.mixes import Stratum, mixed
 from coupled_arena.stats.ranking.rank_sets import DRAWS, LIVE_DRAWS, Separation
 from coupled_arena.stats.ranking.sides import Sides
 from coupled_arena.stats.ranking.strata import MINIMUM_PER_PAIR, PairPrompts
@@ -40,12 +44,19 @@ from coupled_arena.store.tables.exclusions import BY_DEFAULT, Counting, Excluded
 
 @dataclass(frozen=True)
 class Method:
-    """How win-rates are estimated from counts; without `ties` by what the covariance goes with."""
+    """How win-rates are estimated from counts; without `ties` by what the covariance goes with.
+
+    Attributes
+    ----------
+    mix : tuple of (str, float)
+        Categories with their weights, of a board that is a mix of them.
+    """
 
     weighting: Weighting = Weighting.STRATIFIED
     covariance: Covariance = Covariance.CORRECTED
     ties: TieScore | None = None
     voters: Voters = Voters.LIKE
+    mix: tuple[tuple[str, float], ...] = ()
 
     @property
     def tie_score(self) -> TieScore:
@@ -173,6 +184,8 @@ def read_estimates(
     StoreError
         The selection names a judge or model that the store does not know, or too many judges.
     """
+    if method.mix:
+        return _read_mix(store, selection, method, draws, judge_alone=judge_alone)
     version, plain = store.version(), selection.plain
     judge_alone &= len(selection.judges) < 2 and selection == plain
     with store.cursor() as cursor:
@@ -215,22 +228,110 @@ def read_estimate(
     store: Store, selection: Selection, method: Method, source: BoardSource
 ) -> Estimate | None:
     """Return what `read_estimates` says of one source, and nothing else; None without its data."""
-    plain, by_judge = selection.plain, source is BoardSource.JUDGE
     with store.cursor() as cursor:
         cursor.execute("begin")
-        counts = (stored := comparisons.count(cursor, plain)).of(stored.compared)
-        votes = PairCounts(counts.models, counts.votes.sum((0, 1)))
-        scored = judged_counts(_scored_counts(cursor, selection, counts))
-        shared = method.covariance is Covariance.CORRECTED and clusters.clusters_overlap(cursor)
-        used = in_force(method, votes)
-        prompts = pair_prompts(cursor, selection, used, votes.models) if shared else {}
-        made = estimates_of(votes, scored, (used, method), prompts, judge_alone=by_judge)
-        one = {source: made[source]} if source in made else {}
         people = number_voters(cursor) if method.of_people else 0
-        read = Comparisons(cursor, selection, counts.models, people)
-        found = in_clusters(read, one, votes, shift=None, prompts=shared)
+        found = _read_one(cursor, selection, method, people, source is BoardSource.JUDGE)
         cursor.execute("commit")
     return found.by_source.get(source)
+
+
+@dataclass(frozen=True, eq=False)
+class _ReadOne:
+    """What one selection says, without what only a whole board tells."""
+
+    counts: Counts
+    made: Mapping[BoardSource, Estimate]
+    by_source: Mapping[BoardSource, Estimate]
+    read: Comparisons
+
+
+def _read_one(
+    cursor: Cursor, selection: Selection, method: Method, people: int, judge_alone: bool
+) -> _ReadOne:
+    plain = selection.plain
+    counts = (stored := comparisons.count(cursor, plain)).of(stored.compared)
+    votes = PairCounts(counts.models, counts.votes.sum((0, 1)))
+    scored = judged_counts(_scored_counts(cursor, selection, counts))
+    shared = method.covariance is Covariance.CORRECTED and clusters.clusters_overlap(cursor)
+    used = in_force(method, votes)
+    prompts = pair_prompts(cursor, selection, used, votes.models) if shared else {}
+    made = estimates_of(votes, scored, (used, method), prompts, judge_alone=judge_alone)
+    read = Comparisons(cursor, selection, counts.models, people)
+    found = in_clusters(read, made, votes, shift=None, prompts=shared)
+    return _ReadOne(counts, made, found.by_source, read)
+
+
+def _read_mix(
+    store: Store, selection: Selection, method: Method, draws: int, *, judge_alone: bool
+) -> BoardEstimates:
+    """Count and estimate each category of a mix by itself, of the models that all have."""
+    version, own = store.version(), replace(method, mix=())
+    judge_alone &= len(selection.judges) < 2 and selection == selection.plain
+    with store.cursor() as cursor:
+        cursor.execute("begin")
+        known = comparisons.categories(cursor)
+        if unknown := [name for name, _weight in method.mix if name not in known]:
+            text = _("No comparison has the category {names}. Known: {known}.")
+            there = ", ".join(known) or _("none yet")
+            raise StoreError(text.format(names=", ".join(unknown), known=there))
+        kinds = [replace(selection, category=name) for name, _weight in method.mix]
+        met = [comparisons.count(cursor, kind.plain) for kind in kinds]
+        common = sorted(set.intersection(*(set(each.compared) for each in met)))
+        people = number_voters(cursor) if own.of_people else 0
+        parts = [
+            _read_one(cursor, replace(kind, models=tuple(common)), own, people, judge_alone)
+            for kind in (kinds if len(common) > 1 else ())
+        ]
+        by_source = _mixed_sources(method.mix, parts)
+        left, names = excluded(cursor), sorted({name for each in met for name in each.models})
+        idle = visible_models(cursor, [name for name in names if name not in common])
+        cursor.execute("commit")
+    counts = _added_up([part.counts for part in parts], common if parts else ())
+    votes = PairCounts(counts.models, counts.votes.sum((0, 1)))
+    identical = PairCounts(counts.models, counts.votes[:, 1].sum(0))
+    return BoardEstimates(
+        *(selection, method, votes, identical, judged_counts(counts), by_source, None),
+        *(_mixed(counts), counts.left_out, version),
+        idle=idle,
+        draws=draws,
+        excluded=left,
+        counting=store.counted,
+    )
+
+
+def _mixed_sources(
+    mix: tuple[tuple[str, float], ...], parts: list[_ReadOne]
+) -> dict[BoardSource, Estimate]:
+    found: dict[BoardSource, Estimate] = {}
+    for source in BoardSource:
+        there = [part.by_source.get(source) for part in parts]
+        models = {each.models for each in there if each is not None}
+        if not there or None in there or len(models) > 1:
+            continue
+        strata: list[Stratum] = []
+        for (name, weight), part in zip(mix, parts, strict=True):
+            plain = part.made[source]
+            known = voter_sums(part.read, plain, source) if part.read.people else (None, None)
+            strata.append(Stratum(name, weight, part.by_source[source], *known))
+        found[source] = mixed(strata)
+    return found
+
+
+def _added_up(parts: list[Counts], models: Sequence[str]) -> Counts:
+    """Return the counts of all categories, of the models that all of them have."""
+    if not parts:
+        shape = len(Mode), 0, 0, 4
+        none = np.zeros((len(Mode), 2, 0, 0, 4), np.int64)
+        return Counts((), none, np.zeros((*shape, 4), np.int64), np.zeros(shape, np.int64), 0)
+    whole = [part.of(models) for part in parts]
+    return Counts(
+        tuple(models),
+        np.sum([part.votes for part in whole], axis=0),
+        np.sum([part.labelled for part in whole], axis=0),
+        np.sum([part.unlabelled for part in whole], axis=0),
+        sum(part.left_out for part in whole),
+    )
 
 
 def _modes(

@@ -112,6 +112,22 @@ def in_clusters(
     return InClusters(found, sides, shift)
 
 
+def voter_sums(
+    read: Comparisons, plain: Estimate, source: BoardSource
+) -> tuple[FloatArray | None, FloatArray | None]:
+    """Return what each voter's votes add to errors, shape (voters, k), and how many there are.
+
+    None of both, of a source without votes.
+    """
+    cells = _cells_of_board(source, plain)
+    if cells.human is None:
+        return None, None
+    k, at = len(plain.models), kinds_with_vote(cells)
+    counted, kinds = read.by_voter(plain.models, cells), _kinds_of(cells, at, k)
+    votes = np.asarray(counted.by_voter.sum(axis=1), np.float64).ravel()
+    return kinds.sums(counted.by_voter, np.ones((k, k))), votes
+
+
 # Votes are among the rows with verdicts, where all of them have one.
 _WITH_VERDICTS_FIRST = [BoardSource.PPR, BoardSource.JUDGE, BoardSource.HUMAN]
 

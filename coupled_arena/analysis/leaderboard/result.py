@@ -151,7 +151,8 @@ class Leaderboard:
     @cached_property
     def fragility(self) -> Fragility | None:
         """The fewest votes found that hold the first place; None of other sources than people."""
-        if self.source is not BoardSource.HUMAN or self.estimate is None:
+        mixed = bool(self.estimates.method.mix)  # whose first place no single vote holds
+        if self.source is not BoardSource.HUMAN or self.estimate is None or mixed:
             return None
         votes, asked = self.estimates.votes, self.estimates.asked
         return fragility(votes, asked, self.estimate.weighting, self.estimate.ties)
@@ -243,7 +244,7 @@ def _standings(
 ) -> tuple[BoardRow, ...]:
     votes, identical, asked = estimates.votes, estimates.identical, estimates.asked
     verdicts = estimates.judged.verdicts.comparisons.sum(axis=1)
-    placed = {} if ranks is None else _placed(estimates.by_source[source], ranks)
+    placed = {} if ranks is None else standings_of(estimates.by_source[source], ranks)
     rows = [
         BoardRow(
             model=model,
@@ -260,7 +261,8 @@ def _standings(
     return tuple(sorted(rows, key=lambda s: (-s.place.win_rate if s.place else 1.0, s.model)))
 
 
-def _placed(estimated: Estimate, ranks: RankSets) -> dict[str, Standing]:
+def standings_of(estimated: Estimate, ranks: RankSets) -> dict[str, Standing]:
+    """Return where each model stands, at the level of the rank-sets."""
     low, high = intervals(estimated, ranks.alpha)
     return {
         model: Standing(

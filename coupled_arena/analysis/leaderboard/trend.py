@@ -22,7 +22,7 @@ from coupled_arena.store.queries.comparisons import Selection, counted_by_battle
 MOST_POINTS = 16
 """Earlier points of a line; half as many while the step between them has just doubled."""
 
-AT_ONCE = 5_000
+AT_ONCE = 500
 """Comparisons up to which a line takes no longer than the board itself."""
 
 MOST_COMPARISONS = 1_000_000
@@ -38,13 +38,13 @@ class TrendPoint:
 
     Attributes
     ----------
-    comparisons : int
-        How many there were.
+    votes : int
+        How many there were; on a judge's board verdicts.
     rates : mapping of str to (float, float, float)
         By model: win rate, and its interval.
     """
 
-    comparisons: int
+    votes: int
     rates: dict[str, tuple[float, float, float]]
 
 
@@ -62,17 +62,18 @@ class Trend:
     points: tuple[TrendPoint, ...]
 
     def of(self, model: str) -> tuple[tuple[int, float, float, float], ...]:
-        """Return a model's points: comparisons on the board, win rate, interval."""
+        """Return a model's points: votes on the board, win rate, interval."""
         return tuple(
-            (point.comparisons, *point.rates[model])
-            for point in self.points
-            if model in point.rates
+            (point.votes, *point.rates[model]) for point in self.points if model in point.rates
         )
 
 
 @dataclass(frozen=True, eq=False)
 class _Kept:
+    """A point, and how many comparisons there were when it was computed."""
+
     comparisons: int
+    votes: int
     rates: WinRates | None
 
 
@@ -102,14 +103,14 @@ class LiveTrends:
         """
         now = estimates.by_source.get(source)
         size = _comparisons(estimates, source)
-        if now is None or size > MOST_COMPARISONS:
+        if now is None or size > MOST_COMPARISONS or estimates.method.mix:
             return None
         with self._lock:
             found = self._earlier(estimates, source, wait=wait or size <= AT_ONCE)
         if found is None:
             return None
         points = [_point(each, alpha) for each in found if each.rates is not None]
-        return Trend(alpha, (*points, _point(_Kept(size, WinRates.of(now)), alpha)))
+        return Trend(alpha, (*points, _point(_Kept(size, now.human, WinRates.of(now)), alpha)))
 
     def _earlier(
         self, estimates: BoardEstimates, source: BoardSource, *, wait: bool
@@ -128,7 +129,8 @@ class LiveTrends:
         for cut in stale:
             of = replace(estimates.selection, until=cut)
             made = read_estimate(self._store, of, estimates.method, source) if wanted[cut] else None
-            kept[cut] = _Kept(wanted[cut], made and WinRates.of(made))
+            rates = made and WinRates.of(made)
+            kept[cut] = _Kept(wanted[cut], made.human if made else 0, rates)
         return [kept[cut] for cut in wanted]
 
 
@@ -162,4 +164,4 @@ def _point(kept: _Kept, alpha: float) -> TrendPoint:
     low, high = kept.rates.intervals(alpha)
     rate: FloatArray = np.clip(kept.rates.rate, 0, 1)
     rows = zip(kept.rates.models, rate.tolist(), low.tolist(), high.tolist(), strict=True)
-    return TrendPoint(kept.comparisons, {model: (r, a, b) for model, r, a, b in rows})
+    return TrendPoint(kept.votes, {model: (r, a, b) for model, r, a, b in rows})

@@ -14,6 +14,7 @@ from typing import Any
 
 from coupled_arena.core.errors import BattleError, StoreError
 from coupled_arena.core.language import _
+from coupled_arena.core.rationales import Criterion
 from coupled_arena.core.records import ANYHOW, Drawn, Mode, Outcome
 from coupled_arena.core.sql import Cursor
 from coupled_arena.store.queries.battle_conditions import DRAWN, Hidden, drawn_values, shown_to
@@ -75,6 +76,8 @@ class BattleFilter:
         Words of a question or of an answer, in either case.
     before : str or None
         A battle: only those that were listed after it.
+    reason : Criterion or None
+        Somebody who voted on the battle gave this reason.
     """
 
     model: str | None = None
@@ -95,6 +98,7 @@ class BattleFilter:
     sampler: str | None = None
     text: str | None = None
     before: str | None = None
+    reason: Criterion | None = None
 
     @property
     def drawn(self) -> Drawn:
@@ -139,6 +143,14 @@ def _battle_conditions(
     if wanted.drawn != ANYHOW:
         conditions.append(DRAWN)
         values.update(drawn_values(wanted.drawn))
+    if wanted.reason is not None:
+        conditions.append(
+            """battle in (
+                select battle from current_votes join current_rationales using (vote)
+                where list_contains(criteria, $reason)
+            )"""
+        )
+        values["reason"] = wanted.reason.value
     if wanted.text is not None:
         conditions.append(
             """battle in (

@@ -298,16 +298,32 @@ def relation(cursor: Cursor, judge: str | None) -> duckdb.DuckDBPyRelation:
     return found if judge else found.project("* exclude (verdict)")
 
 
+_SAID = "model_a <> model_b and (human is not null or judge_no > 0)"
+
+
 def counted_by_battle(cursor: Cursor, selection: Selection, step: int) -> dict[int, int]:
     """Return how many of the selected comparisons each `step` of battles has, numbered from 1."""
     where, values = condition_of(cursor, selection, model_numbers(cursor, selection))
     query = f"""
         select (battle_no + $step - 1) // $step, count(*)
         from comparisons
-        where {where} and model_a <> model_b
+        where {where} and {_SAID}
         group by all
     """
     return dict(cursor.execute(query, {**values, "step": step}).fetchall())
+
+
+def counted_by_category(cursor: Cursor, selection: Selection) -> dict[str, int]:
+    """Return how many of the selected comparisons each category has, the most first."""
+    where, values = condition_of(cursor, selection, model_numbers(cursor, selection))
+    query = f"""
+        select category, count(*) as n
+        from comparisons
+        where {where} and {_SAID} and category <> ''
+        group by all
+        order by n desc, category
+    """
+    return dict(cursor.execute(query, values).fetchall())
 
 
 def any_there(cursor: Cursor) -> bool:

@@ -27,6 +27,7 @@ from coupled_arena.ui.parts.visitor import member_of, visitor
 from coupled_arena.views.addresses import Address, read_address
 from coupled_arena.views.battle_pages import NO_BATTLES, battle_page, list_page
 from coupled_arena.views.model_pages import model_page
+from coupled_arena.views.own_votes import BETTER
 from coupled_arena.views.words.first_divergence import replay_words
 
 _LONGEST = 300  # characters of a message
@@ -183,6 +184,7 @@ class BattlesTab:
             _field("ending", _("Or the end"), wanted.ending, _ENDINGS),
             _field("judged", _("The judge"), wanted.agreement, _JUDGED),
             _field("category", _("Category"), wanted.category, categories),
+            _field("reason", _("A reason"), wanted.reason, BETTER),
             _field("language", _("Language"), wanted.language, languages),
             _field("benchmark", _("Benchmark"), wanted.benchmark, benchmarks),
             _written("temperature", _("Temperature"), _shown(wanted.temperature)),

@@ -10,16 +10,18 @@ import gradio as gr
 from gradio.components.plot import PlotData
 
 from coupled_arena.analysis.leaderboard.board_estimates import BoardEstimates, LiveEstimates
+from coupled_arena.analysis.leaderboard.by_category import LiveCategories
 from coupled_arena.analysis.leaderboard.result import Leaderboard
 from coupled_arena.analysis.leaderboard.trend import LiveTrends
+from coupled_arena.analysis.reasons import read_reasons
 from coupled_arena.analysis.style.result import LiveStyle, StyleBoard
-from coupled_arena.api.checks import SELECTING, selection_of
+from coupled_arena.api.checks import SELECTING, mix_of, selection_of
 from coupled_arena.api.rankings import BoardSettings, leaderboard
 from coupled_arena.core.choices import BoardSource
 from coupled_arena.core.language import N_, _
 from coupled_arena.core.verdicts import MOST_JUDGES
 from coupled_arena.store.database import Store
-from coupled_arena.store.queries import comparisons
+from coupled_arena.store.queries import comparisons, reasons
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.store.tables.exclusions import BY_DEFAULT, Counting, excluded
 from coupled_arena.ui.parts.choices import IS_DARK, Fields
@@ -44,8 +46,9 @@ from coupled_arena.views.figures.leaderboard import (
     win_rate_figure,
 )
 from coupled_arena.views.markup import joined, listed, paragraph
-from coupled_arena.views.tables.board_page import board_table
+from coupled_arena.views.tables.board_page import board_table, category_table
 from coupled_arena.views.tables.leaderboard import pair_table
+from coupled_arena.views.tables.reasons import reason_table
 from coupled_arena.views.tables.style import style_effects, style_models
 from coupled_arena.views.words import methods
 from coupled_arena.views.words.leaderboard import judge_words, mode_words
@@ -53,6 +56,9 @@ from coupled_arena.views.words.style import style_warnings, style_words
 from coupled_arena.views.words.verdict import board_headline
 
 _TITLE = N_("Leaderboard")
+MOST_MIXED = 8
+"""Categories that have a slider."""
+
 _REFRESH = 0.6  # seconds between looks at the store's version while the tab is shown
 
 
@@ -64,10 +70,13 @@ class LeaderboardTab:
     ) -> None:
         self._store = store
         self._offer_example = offer
-        self._boards = {BY_DEFAULT: (live, styles, LiveTrends(store))}
+        self._boards = {BY_DEFAULT: (live, styles, LiveTrends(store), LiveCategories(store))}
         for too, named in ((True, False), (False, True), (True, True)):
             other = store.counting(excluded=too, named=named)
-            self._boards[other.counted] = LiveEstimates(other), LiveStyle(other), LiveTrends(other)
+            self._boards[other.counted] = (
+                *(LiveEstimates(other), LiveStyle(other)),
+                *(LiveTrends(other), LiveCategories(other)),
+            )
         self._style = StylePanel()
         self._controls = BoardControls(store)
 
@@ -76,6 +85,8 @@ class LeaderboardTab:
         # (choice, version, what was counted, what was drawn) on show in this session
         self._seen = gr.State(None)
         self._timer = gr.Timer(_REFRESH, active=False)
+        self._open_heat = gr.State(False)
+        self._open_why = gr.State(False)
         with gr.Column() as self._chosen:
             self._controls.build()
         self._headline = headline_place("board-said")
@@ -83,6 +94,15 @@ class LeaderboardTab:
         with gr.Column() as self._method, how(methods.BOARD):
             gr.HTML(paragraph(_(methods.LINES), "method"), apply_default_css=False)
             self._controls.build_method()
+        with gr.Accordion(
+            _("By category, and your own mix"), open=False, elem_id="board-by-category"
+        ) as self._by_category:
+            self._controls.build_mix()
+            self._heat = gr.HTML(elem_id="board-categories", apply_default_css=False)
+        with gr.Accordion(
+            _("Why people preferred one to the other"), open=False, elem_id="board-why"
+        ) as self._why:
+            self._reasons = gr.HTML(elem_id="board-reasons", apply_default_css=False)
         self._style.build()
         with gr.Column(visible=False) as self._pictures:
             with gr.Row():
@@ -104,11 +124,17 @@ class LeaderboardTab:
         wiring: dict[str, Any] = {"inputs": self._inputs, "outputs": self._outputs}
         self._timer.tick(self._refresh, **wiring, **FREE)
         self._address.look(self._open, **wiring, trigger_mode="multiple", **FREE)
+        opened = {"inputs": self._inputs, "outputs": [self._heat, self._open_heat]}
+        self._by_category.expand(self._show_categories, **opened, **FREE)
+        self._by_category.collapse(lambda: False, None, self._open_heat, **FREE)
+        why = {"inputs": self._inputs, "outputs": [self._reasons, self._open_why]}
+        self._why.expand(self._show_reasons, **why, **FREE)
+        self._why.collapse(lambda: False, None, self._open_why, **FREE)
         gr.on(self._controls.changes, self._redraw, **wiring, trigger_mode="always_last", **FREE)
 
     @property
     def _inputs(self) -> set[Any]:
-        return {self._seen, *self._controls.inputs}
+        return {self._seen, self._open_heat, self._open_why, *self._controls.inputs}
 
     @property
     def _outputs(self) -> list[Any]:
@@ -117,7 +143,8 @@ class LeaderboardTab:
             *(self._ranks, self._rates, self._pairs),
             *(self._pair_table, self._judge, self._sizes, self._saved, *self._style.outputs),
             *(self._modes, self._changes, self._mode_models, self._mode_pairs),
-            *(self._address, *self._controls.settings, *self._controls.offered),
+            *(self._address, self._by_category, self._heat, self._why, self._reasons),
+            *(*self._controls.settings, *self._controls.offered),
         ]
         return list(dict.fromkeys(outputs))
 
@@ -163,7 +190,9 @@ class LeaderboardTab:
             if seen and seen[:2] == (choice, self._store.version()):
                 yield {self._seen: gr.skip()}
                 return
-            live, styles, trends = self._boards[choice.counting]
+            if seen and seen[0] != choice:
+                yield {self._address: {"address": board_address(self._controls.told(values))}}
+            live, styles, trends, _categories = self._boards[choice.counting]
             settings = choice.settings
             estimates = live.get(
                 choice.selection,
@@ -178,15 +207,13 @@ class LeaderboardTab:
             to = BoardAddresses(board, mine=choice.selection.voter is not None)
             said, there = board_headline(board), board.estimate is not None or self._has_votes()
             trend = trends.get(estimates, board.source, board.alpha, wait=False)
-            told: dict[Any, Any] = {}
-            if seen and seen[0] != choice:
-                told[self._address] = {"address": board_address(self._controls.told(values))}
             yield {
                 self._headline: headline(said) if there else nothing_yet(said, self._offer_example),
                 self._chosen: gr.Column(visible=there),
                 self._method: gr.Column(visible=there),
+                self._by_category: gr.Accordion(visible=there and self._controls.mixable),
+                self._why: gr.Accordion(visible=there and self._has_reasons()),
                 self._table: board_table(board, to.standing, trend, lines=True) if there else "",
-                **told,
             }
             drawing = self._drawn(settings.styled(board, styles.get), choice, to)
             if not (seen and seen[2] == counted and seen[0].counts_like(choice)):
@@ -199,11 +226,48 @@ class LeaderboardTab:
             yield {self._seen: (choice, estimates.version, counted, before | figures), **drawing}
             if trend is None and (late := trends.get(estimates, board.source, board.alpha)):
                 yield {self._table: board_table(board, to.standing, late, lines=True)}
+            if values[self._open_why]:
+                yield {self._reasons: self._reasons_of(choice)}
+            if values[self._open_heat]:
+                yield {self._heat: self._categories(board, choice)}
+
+    def _show_categories(self, values: dict[Any, Any], request: gr.Request) -> dict[Any, Any]:
+        """Return the table of categories, which is computed only for those who open it."""
+        with user_errors():
+            choice = self._controls.read(values, request)
+            settings = choice.settings
+            board = settings.concluded(
+                self._boards[choice.counting][0].get(
+                    choice.selection,
+                    settings.method,
+                    judge_alone=settings.source is BoardSource.JUDGE,
+                )
+            )
+            return {self._heat: self._categories(board, choice), self._open_heat: True}
+
+    def _show_reasons(self, values: dict[Any, Any], request: gr.Request) -> dict[Any, Any]:
+        """Return the reasons by pair, which are counted only for those who open them."""
+        with user_errors():
+            choice = self._controls.read(values, request)
+            return {self._reasons: self._reasons_of(choice), self._open_why: True}
+
+    def _reasons_of(self, choice: BoardChoice) -> str:
+        alpha = choice.settings.alpha
+        return reason_table(read_reasons(self._store, choice.selection, alpha), alpha)
+
+    def _categories(self, board: Leaderboard, choice: BoardChoice) -> str:
+        categories = self._boards[choice.counting][3]
+        found = categories.get(board.estimates, board.source, board.alpha, board.cutoff)
+        return category_table(board, found)
 
     def _has_votes(self) -> bool:
         """Tell whether another choice could have something to show."""
         with self._store.cursor() as cursor:
             return comparisons.any_there(cursor)
+
+    def _has_reasons(self) -> bool:
+        with self._store.cursor() as cursor:
+            return reasons.any_there(cursor)
 
     def _drawn(self, board: Leaderboard, choice: BoardChoice, to: BoardAddresses) -> dict[Any, Any]:
         """Return what depends on the error level."""
@@ -373,15 +437,68 @@ class BoardControls:
                 elem_id="board-mine",
             )
 
+    def build_mix(self) -> None:
+        """Lay out a slider for each category, inside the current Blocks."""
+        gr.HTML(
+            paragraph(_("Your mix: what each category weighs. All at 0: no mix."), "hint"),
+            apply_default_css=False,
+        )
+        self._named = gr.State([])  # the categories of the sliders
+        with gr.Row():
+            self._weights = [
+                gr.Slider(
+                    *(0, 10),
+                    value=0,
+                    step=1,
+                    visible=False,
+                    min_width=160,
+                    elem_id=f"board-mix-{place}",
+                )
+                for place in range(1, MOST_MIXED + 1)
+            ]
+
+    @property
+    def mixable(self) -> bool:
+        """Whether there are categories to mix."""
+        return len(self._mixed()) > 1
+
+    def _mixed(self) -> list[str]:
+        """Return the categories that have a slider: those with the most votes."""
+        with self._store.cursor() as cursor:
+            return list(comparisons.counted_by_category(cursor, Selection()))[:MOST_MIXED]
+
+    def _mix(self, values: dict[Any, Any]) -> dict[str, float]:
+        weights = (values[each] or 0 for each in self._weights)
+        named = zip(values[self._named], weights, strict=False)
+        return {name: min(max(weight, 0), 10) for name, weight in named if weight}
+
+    def _mixing(self, weights: dict[str, float]) -> dict[Any, Any]:
+        """Return the sliders for the categories that there are now."""
+        named = self._mixed()
+        empty = [None] * (MOST_MIXED - len(named))
+        return {
+            self._named: named,
+            **{
+                slider: gr.Slider(visible=False, value=0)
+                if name is None
+                else gr.Slider(visible=True, label=name, value=weights.get(name, 0))
+                for slider, name in zip(self._weights, [*named, *empty], strict=True)
+            },
+        }
+
     @property
     def inputs(self) -> set[Any]:
         """All components that `read` needs."""
-        return {self.dark, *self._fields.all, *self._other_fields}
+        return {self.dark, self._named, *self._weights, *self._fields.all, *self._other_fields}
 
     @property
     def changes(self) -> list[Any]:
         """Events after which the board may have to be drawn again."""
-        return [*self._fields.changes(), *(component.input for component in self._other_fields)]
+        return [
+            *self._fields.changes(),
+            *(component.input for component in self._other_fields),
+            *(slider.release for slider in self._weights),
+        ]
 
     @property
     def _other_fields(self) -> list[Any]:
@@ -398,7 +515,7 @@ class BoardControls:
         selection = selection_of(self._store, judge=judges, **given)
         voter = visitor(request) if values[self.mine] else None
         return BoardChoice(
-            settings=BoardSettings.of(asked),
+            settings=BoardSettings.of({**asked, "mix": self._mix(values)}),
             selection=replace(selection, voter=voter),
             dark=bool(values[self.dark]),
             counting=Counting(bool(values[self.all_votes]), bool(values[self.named])),
@@ -407,7 +524,7 @@ class BoardControls:
     @property
     def settings(self) -> list[Any]:
         """The components that an address fills."""
-        return [*self._fields.all, *self._other_fields]
+        return [*self._fields.all, *self._other_fields, self._named, *self._weights]
 
     @property
     def _flags(self) -> dict[str, Any]:
@@ -420,6 +537,8 @@ class BoardControls:
         if (values[self._fields["source"]] or BoardSource.HUMAN) != BoardSource.HUMAN:
             judges = values[self._fields["judge"]], *(values[self.more_judges] or ())
             told["judge"] = ",".join(filter(None, judges))
+        if mix := self._mix(values):
+            told["mix"] = ",".join(f"{name}={weight:g}" for name, weight in mix.items())
         return told | {name: "1" for name, field in self._flags.items() if values[field]}
 
     def filled(self, asked: dict[str, str]) -> dict[Any, Any]:
@@ -431,6 +550,13 @@ class BoardControls:
         values = self._fields.filled({**asked, **first}, offered)
         chosen = [each for each in more if each in known["judge"]][: MOST_JUDGES - 1]
         values[self.more_judges] = chosen
+        weights = dict(mix_of([asked["mix"]])) if asked.get("mix") else {}
+        named = self._mixed()
+        values[self._named] = named
+        values |= {
+            slider: min(weights.get(name, 0), 10)
+            for slider, name in zip(self._weights, named, strict=False)
+        }
         return values | {field: asked.get(name) == "1" for name, field in self._flags.items()}
 
     def _known(self) -> dict[str, list[str]]:
@@ -446,7 +572,8 @@ class BoardControls:
         """The components whose choices come from the store."""
         left_out = self.all_votes, self.named
         known = [self._fields[name] for name in ("judge", "category", "language")]
-        return [self.judged, self.more_judges, *known, *left_out]
+        mixed = [self._named, *self._weights]
+        return [self.judged, self.more_judges, *known, *left_out, *mixed]
 
     def offer(self, values: dict[Any, Any]) -> dict[Any, Any]:
         """Return these components with what the store has now; what was chosen stays so."""
@@ -465,4 +592,5 @@ class BoardControls:
             },
             self.all_votes: gr.Checkbox(value=values[self.all_votes], visible=left_out.votes > 0),
             self.named: gr.Checkbox(value=values[self.named], visible=left_out.named > 0),
+            **self._mixing(self._mix(values)),
         }

@@ -9,13 +9,14 @@ from dataclasses import replace
 
 from markupsafe import Markup
 
+from coupled_arena.analysis.leaderboard.by_category import ByCategory, CategoryBoard
 from coupled_arena.analysis.leaderboard.result import BoardRow, Leaderboard
 from coupled_arena.analysis.leaderboard.trend import Trend
-from coupled_arena.core.language import N_, _
+from coupled_arena.core.language import N_, _, ngettext
 from coupled_arena.views.inline_figures import Scale, interval_bar, over_time
-from coupled_arena.views.levels import level
-from coupled_arena.views.markup import joined, listed
-from coupled_arena.views.tables.leaderboard import standings
+from coupled_arena.views.levels import interval_at, level
+from coupled_arena.views.markup import Cell, joined, listed, paragraph, table
+from coupled_arena.views.tables.leaderboard import rank_range, standings
 from coupled_arena.views.tables.table import UNKNOWN, Address, Column, span
 from coupled_arena.views.words.leaderboard import board_warnings
 from coupled_arena.views.words.verdict import board_advice
@@ -86,3 +87,40 @@ def _over_time(trend: Trend | None, scale: Scale) -> Column[BoardRow]:
         return over_time(points, scale, label.format(level=level(trend.alpha), **values))
 
     return Column("trend", float, "Of the page alone", change, N_("Over time"), drawn=drawn)
+
+
+def category_table(board: Leaderboard, found: ByCategory) -> Markup:
+    """Return models by categories: rank-set and win rate, with the rate as a colour."""
+    if not found.boards:
+        return paragraph(_("No category has enough votes yet."), "hint")
+
+    def cell(model: str, of: CategoryBoard) -> Cell:
+        place = of.places.get(model)
+        if place is None:
+            return Cell(UNKNOWN, None)
+        told = _("{model}, {category}: {rate:.1%} ({low:.1%} to {high:.1%})").format(
+            model=model, category=of.name, rate=place.likely_rate, low=place.low, high=place.high
+        )
+        shown = Markup(
+            '<span class="heat" style="--rate:{:.3f}" title="{}"><b>{}</b> {:.0%}</span>'
+        ).format(place.likely_rate, told, rank_range(place), place.likely_rate)
+        return Cell(shown, place.win_rate)
+
+    rows = [
+        [row.model, *(cell(row.model, each) for each in found.boards)] for row in board.standings
+    ]
+    notes = [
+        _(
+            "Ranks and win rates hold for all {n} categories together, {level}. Deeper colour is "
+            "a higher win rate."
+        ).format(n=len(found.boards), level=interval_at(found.alpha))
+    ]
+    if found.more:
+        text = ngettext(
+            "{n} category with fewer votes is left out.",
+            "{n} categories with fewer votes are left out.",
+            found.more,
+        )
+        notes.append(text.format(n=found.more))
+    heads = [_("Model"), *(each.name for each in found.boards)]
+    return joined([table(heads, rows, "heated"), listed(notes, "hint")])

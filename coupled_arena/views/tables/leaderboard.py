@@ -258,6 +258,7 @@ def board_answer(board: Leaderboard, found: BradleyTerry | None = None) -> dict[
         "ties": estimates.method.tie_score.value,
         **_people(board),
         "control": board.control.value,
+        "mix": dict(estimates.method.mix) or None,
         "style": style_answer(board.style) if board.style else None,
         "coupled_against_independent": modes_answer(modes, board.alpha) if modes else None,
         "verdict": board_verdict(board),

@@ -17,7 +17,7 @@ from markupsafe import Markup, escape
 from coupled_arena.core.formulas import as_text, csv_writer
 from coupled_arena.core.language import N_, _, number
 from coupled_arena.views.levels import level
-from coupled_arena.views.markup import Cell, bold, broken, link, table
+from coupled_arena.views.markup import Cell, bold, broken, link, table, typeset
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -337,6 +337,7 @@ def _cell(
     if column.drawn:
         return Cell(column.drawn(row), by.of(row))
     text = column.read(row)
+    text = typeset(text) if column.kind in (int, float) else text
     shown = bold(text) if column.strong else broken(text)
     shown = _linked(shown, row, column.name, address)
     return Cell(shown, by.of(row)) if by.kind in (int, float, bool) else shown

@@ -225,6 +225,10 @@ def _ordered_flips(modes: ModeComparison) -> list[tuple[str, str]]:
 
 def _meaning(board: Leaderboard) -> Iterator[str]:
     """Say in what win rates and rank-sets are others than those of most boards."""
+    if mix := board.estimates.method.mix:
+        whole = sum(weight for _name, weight in mix)
+        parts = ", ".join(f"{name} {weight / whole:.0%}" for name, weight in mix)
+        yield _("This board is a mix of categories: {parts}.").format(parts=parts)
     if board.estimates.method.tie_score is TieScore.LOSS:
         yield _(
             "A tie counts as a win for neither. These win rates do not compare with those of "

@@ -226,6 +226,7 @@ def _unjoined(board: Leaderboard, first: list[str]) -> tuple[str, str] | None:
 def _planned(board: Leaderboard, first: list[str]) -> VotePlan | None:
     """Return the plan for the first one and all who may be it; None where there is none."""
     planned = board.source is BoardSource.HUMAN and board.cutoff in PLANNED
+    planned &= not board.estimates.method.mix  # nobody knows of which category votes would come
     if not planned or len(first) < 2:
         return None
     # The sentence says "at their present difference", so that one is told and not guessed.

@@ -20,7 +20,8 @@ from tests.ui.test_limits import From
 
 TOKEN = "a token of sixteen signs or more"
 JOIN, PREDICT = "/gradio_api/queue/join", "/gradio_api/run/predict"
-OPEN = {"_start", "_resume", "_go_on", "_skip", "_vote", "_undo", "_names", "_look", "_explain"}
+OPEN = {"_start", "_resume", "_go_on", "_back", "_skip", "_vote", "_undo", "_names", "_look"}
+OPEN |= {"_explain"}
 BESIDE = {
     "words",
     "shown",

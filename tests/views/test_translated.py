@@ -20,6 +20,7 @@ SAME |= {"benchmark", "bradley-terry", "bonferroni", "nominal", "seeds", "md"}
 SAME |= {"prediction-powered", "inference", "token", "tokens", "mb", "bootstrap", "copula"}
 MODELS, JUDGE, METRIC = spoken.COLOURS[:3], spoken_boards.JUDGE, spoken.METRICS[0]
 NAMES = {*spoken.COLOURS, *styled.MODELS, JUDGE, *spoken.METRICS, "sums", "u", "v", "so", *"abcd"}
+NAMES |= {"maths", "code"}  # categories
 SENTENCES = ("coupled_arena/views/words/", "coupled_arena/stats/ranking/")
 SPOKEN = {"text", "hovertext", "hovertemplate", "ticktext", "name", "method", "x"}
 

@@ -186,6 +186,20 @@ def read_estimates(
     """
     if method.mix:
         return _read_mix(store, selection, method, draws, judge_alone=judge_alone)
+    return _read_whole(
+        *(store, selection, method, draws), judge_alone=judge_alone, modes_by_judge=modes_by_judge
+    )
+
+
+def _read_whole(
+    store: Store,
+    selection: Selection,
+    method: Method,
+    draws: int,
+    *,
+    judge_alone: bool,
+    modes_by_judge: bool,
+) -> BoardEstimates:
     version, plain = store.version(), selection.plain
     judge_alone &= len(selection.judges) < 2 and selection == plain
     with store.cursor() as cursor:

@@ -226,10 +226,13 @@ class LeaderboardTab:
             yield {self._seen: (choice, estimates.version, counted, before | figures), **drawing}
             if trend is None and (late := trends.get(estimates, board.source, board.alpha)):
                 yield {self._table: board_table(board, to.standing, late, lines=True)}
-            if values[self._open_why]:
-                yield {self._reasons: self._reasons_of(choice)}
-            if values[self._open_heat]:
-                yield {self._heat: self._categories(board, choice)}
+            yield from self._opened(board, choice, values)
+
+    def _opened(self, board: Leaderboard, choice: BoardChoice, values: Any) -> Iterator[Any]:
+        if values[self._open_why]:
+            yield {self._reasons: self._reasons_of(choice)}
+        if values[self._open_heat]:
+            yield {self._heat: self._categories(board, choice)}
 
     def _show_categories(self, values: dict[Any, Any], request: gr.Request) -> dict[Any, Any]:
         """Return the table of categories, which is computed only for those who open it."""

@@ -227,7 +227,7 @@ def board_answer(board: Leaderboard, found: BradleyTerry | None = None) -> dict[
     """Return a leaderboard as JSON values, with Bradley-Terry scores where they are asked for."""
     estimates, estimate = board.estimates, board.estimate
     modes = estimates.modes
-    answer = {
+    return {
         "models": standings(board).records(),
         "without_votes": list(board.idle),
         "source": board.source.value,
@@ -263,13 +263,13 @@ def board_answer(board: Leaderboard, found: BradleyTerry | None = None) -> dict[
         "coupled_against_independent": modes_answer(modes, board.alpha) if modes else None,
         "verdict": board_verdict(board),
         "warnings": list(board_warnings(board)),
+        **(_scores(found) if found else {}),
     }
-    if found:
-        answer["bradley_terry"] = {
-            "models": bradley_terry_table(found).records(),
-            "warnings": list(found.warnings),
-        }
-    return answer
+
+
+def _scores(found: BradleyTerry) -> dict[str, Any]:
+    models = bradley_terry_table(found).records()
+    return {"bradley_terry": {"models": models, "warnings": list(found.warnings)}}
 
 
 def _people(board: Leaderboard) -> dict[str, Any]:

@@ -51,6 +51,7 @@ def test_a_run_goes_on_beside_a_battle_and_after_a_restart(restarted, page):
     until(lambda: answered(page) > before)
 
     page.click("#gate-stop")
+    page.click("dialog.ask button[value=yes]")
     page.wait_for_selector("#gate-start:not([disabled])")
     until(lambda: "press Start to go on" in page.inner_text(PROGRESS))
     done, link = answered(page), page.get_attribute(".gate-card a", "href")

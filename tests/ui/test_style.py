@@ -45,3 +45,11 @@ def test_a_query_of_the_window_reaches_the_frame_of_the_page():
     inside = re.findall(r"@media[^{]*\{((?:[^{}]|\{[^{}]*\})*)\}", style)
     assert inside
     assert not [rule for rule in inside if ".gradio-container" in rule]
+
+
+def test_no_background_in_short_is_lost():
+    """Gradio writes each rule anew; a short form with variables, and a long one, become nothing."""
+    style = resource("assets/arena.css").read_text(encoding="utf-8")
+    for rule in re.findall(r"\{([^{}]*)\}", style):
+        short = re.search(r"\bbackground\s*:[^;]*\bvar\(", rule)
+        assert not (short and re.search(r"\bbackground-\w+\s*:", rule)), rule

@@ -45,10 +45,10 @@ const menuNode = (el, view, switches) => {
 };
 
 document.addEventListener("pointerdown", ({ target }) => {
-  if (menu?.open && !menu.contains(target)) menu.open = false;
+  if (menu?.open && !menu.contains(target) && !target.contains?.(menu)) menu.open = false;
 }, true);
 document.addEventListener("focusin", ({ target }) => {
-  if (menu?.open && !menu.contains(target)) menu.open = false;
+  if (menu?.open && !menu.contains(target) && !target.contains?.(menu)) menu.open = false;
 });
 
 const roundHead = (el, view, { tools, switches }) => {

@@ -45,10 +45,12 @@ const menuNode = (el, view, switches) => {
 };
 
 document.addEventListener("pointerdown", ({ target }) => {
-  if (menu?.open && !menu.contains(target) && !target.contains?.(menu)) menu.open = false;
+  if (menu?.open && !menu.contains(target)) menu.open = false;
 }, true);
+// A press on words in the menu gives the focus to what holds it. To hide what is being pressed
+// makes Chromium's page crash.
 document.addEventListener("focusin", ({ target }) => {
-  if (menu?.open && !menu.contains(target) && !target.contains?.(menu)) menu.open = false;
+  if (menu?.open && !menu.contains(target) && !target.contains(menu)) menu.open = false;
 });
 
 const roundHead = (el, view, { tools, switches }) => {

@@ -68,6 +68,14 @@ def tell(page: Any, view: RoundView, *, judged: bool = True, **more: Any) -> Non
     page.evaluate("view => window.tell(view)", json.loads(json.dumps(show(view) | beside | more)))
 
 
+def let_go(page: Any) -> None:
+    """Wait until a press that has ended holds the page still no more.
+
+    The page waits 50 ms. What begins to wait now, and longer, ends after that.
+    """
+    page.evaluate("() => new Promise((done) => setTimeout(done, 60))")
+
+
 def stages(size: int = 2, *, stored: bool = False, name: str = "one") -> dict[str, RoundView]:
     """Return a round from the question to the reveal, by what happens in it."""
     words = ("Once upon a time", "Then came the whale", "And so it ended", "Nobody knows")[:size]

@@ -62,16 +62,9 @@ def test_what_lets_a_judge_decide_and_what_calls_it_off_stand_beside_each_other(
 # Deaf for a while -----------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def page(browser):
-    """A page whose clock goes on when the test says so."""
-    opened = new_page(browser, "", {})
-    opened.set_viewport_size({"width": 1440, "height": 900})
-    opened.clock.install(time=1_000_000)
-    static_page(opened)
-    opened.clock.pause_at(2_000_000)
-    yield opened
-    opened.context.close()
+@pytest.fixture
+def page(stopped_page):
+    return stopped_page
 
 
 @pytest.fixture

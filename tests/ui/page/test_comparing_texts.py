@@ -9,7 +9,7 @@ from PIL import Image
 
 from coupled_arena.battles.blind_view import TurnView
 from tests.ui.conftest import new_page
-from tests.ui.static_page import stages, static_page, tell
+from tests.ui.static_page import let_go, stages, static_page, tell
 
 MARKED = """() => [...(CSS.highlights.get("only-here") ?? [])].map(String)"""
 
@@ -28,10 +28,12 @@ def page(browser):
 def toggle(page):
     """The button, pressed if it was not; it is let go at the end."""
     yield page.get_by_role("button", name="Differences")
+    let_go(page)
     tell(page, stages(name="over")["answered"])
     button = page.get_by_role("button", name="Differences")
     if button.get_attribute("aria-pressed") == "true":
         button.click()
+    let_go(page)
 
 
 def answered(*answers, name="words", stage="answered", **more):

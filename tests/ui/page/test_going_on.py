@@ -6,24 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from tests.ui.conftest import new_page
-from tests.ui.static_page import buttons, stages, static_page, tell
+from tests.ui.static_page import buttons, stages, tell
 
 DEAF = 400  # milliseconds
 LAST = {"vote": "w", "ranks": [2, 1], "both_bad": False, "early": False, "left": 5.0}
 RANKS = {"1": ([1, 2], False), "2": ([1, 1], False), "3": ([1, 1], True), "4": ([2, 1], False)}
 
 
-@pytest.fixture(scope="module")
-def page(browser):
-    """A page whose clock goes on when the test says so."""
-    opened = new_page(browser, "", {})
-    opened.set_viewport_size({"width": 1440, "height": 900})
-    opened.clock.install(time=1_000_000)
-    static_page(opened)
-    opened.clock.pause_at(2_000_000)
-    yield opened
-    opened.context.close()
+@pytest.fixture
+def page(stopped_page):
+    return stopped_page
 
 
 def shown(page, name, *, blind=True, stored=True, size=2, **more):

@@ -8,7 +8,7 @@ import pytest
 
 from coupled_arena.battles.blind_view import TurnView
 from tests.ui.conftest import new_page
-from tests.ui.static_page import stages, static_page, tell
+from tests.ui.static_page import let_go, stages, static_page, tell
 
 BETWEEN = """() => {
     const parts = [...document.querySelector("#round .round").children];
@@ -27,6 +27,12 @@ def page(browser):
     static_page(opened)
     yield opened
     opened.context.close()
+
+
+@pytest.fixture(autouse=True)
+def calm(page):
+    yield
+    let_go(page)
 
 
 def states(page):
@@ -71,6 +77,25 @@ def test_the_menu_opens_by_keys_and_esc_closes_it(page):
     page.keyboard.press("Space")
     page.locator("#round h2").click()  # elsewhere
     assert not inside.is_visible()
+
+
+def test_a_press_on_a_switch_s_words_turns_it_and_the_menu_stays(page):
+    """The words take no focus, so the round gets it; the page once crashed below the pointer."""
+    tell(page, stages(name="pressed")["answered"])
+    page.locator(f"{MENU} > summary").click()
+    words = page.get_by_text("Formatted texts")
+    box = page.locator("#round .reading input")
+    assert box.is_checked()
+    for checked in (False, True):
+        words.click()
+        let_go(page)
+        assert box.is_checked() is checked
+        assert words.is_visible()
+    page.locator(f"{MENU} .commitment").click()  # takes no focus either
+    let_go(page)
+    assert words.is_visible()
+    page.locator("#round .question").click()
+    assert not words.is_visible()
 
 
 def test_the_panel_s_focus_is_seen_at_its_headline(page):

@@ -158,7 +158,7 @@ def test_an_early_vote_is_stored_as_early(talkative_app, talkative_page):
     assert page.query_selector(STOP)
     page.keyboard.press("b")
     assert stored_vote(app, revealed(page)["Vote"])[:3] == ([2, 1], False, True)
-    assert "before the answers had ended" in page.inner_text(".reveal")
+    assert "before the answers had ended" in page.inner_text("#round .result")
 
 
 def test_a_follow_up_continues_both_answers(app, page):

@@ -100,7 +100,7 @@ def test_a_round_is_voted_on_by_key_and_the_leaderboard_follows(url, folder, vis
     assert names == models
     assert told["Commitment"] == commitment
     assert re.fullmatch("[0-9a-f]{16}", told["Seed"])
-    assert page.inner_text(".reveal").split("recorded. ")[1].lower().startswith(mode)
+    assert f" {mode.capitalize()}: " in page.inner_text("#round .result")
     until(lambda: next_question(page))
     wait_for_words(page)
     assert page.inner_text(".question") != QUESTION

@@ -21,7 +21,7 @@ from coupled_arena.analysis.leaderboard.clusters import (
 from coupled_arena.analysis.live import Kept
 from coupled_arena.core.choices import BoardSource, Covariance, TieScore, Voters, Weighting
 from coupled_arena.core.errors import StoreError
-from coupled_arena.core.language import _
+from coupled_arena.core.language import _, ngettext
 from coupled_arena.core.records import Mode
 from coupled_arena.core.sql import Cursor
 from coupled_arena.stats.counts import JudgedCounts, PairCounts
@@ -204,28 +204,19 @@ def _read_whole(
     judge_alone &= len(selection.judges) < 2 and selection == plain
     with store.cursor() as cursor:
         cursor.execute("begin")  # counts and cluster sums of one moment
-        counts = (stored := comparisons.count(cursor, plain)).of(stored.compared)
-        votes = PairCounts(counts.models, counts.votes.sum((0, 1)))
-        judged = judged_counts(counts)
-        scored = judged_counts(_scored_counts(cursor, selection, counts))
-        shared = method.covariance is Covariance.CORRECTED and clusters.clusters_overlap(cursor)
-        used = in_force(method, votes)
-        prompts = pair_prompts(cursor, selection, used, votes.models) if shared else {}
-        made = estimates_of(votes, scored, (used, method), prompts, judge_alone=judge_alone)
-        shift = _shift(made, scored.with_silent(votes.counts), prompts)
-        voted = not modes_by_judge and bool(votes.comparisons.any())
         people = number_voters(cursor) if method.of_people else 0
-        read = Comparisons(cursor, selection, counts.models, people)
-        found = in_clusters(read, made, votes, shift=shift, prompts=shared)
-        modes = _modes(read.of(plain), plain, counts, voted=voted, shared=shared)
+        part = _read_one(cursor, selection, method, people, judge_alone, tested=True)
+        counts, votes, found = part.counts, part.votes, part.found
+        voted = not modes_by_judge and bool(votes.comparisons.any())
+        modes = _modes(part.read.of(plain), plain, counts, voted=voted, shared=part.shared)
         use, several = judge_use(cursor, selection), reworded(cursor, selection, compared=True)
-        idle = visible_models(cursor, sorted({*stored.models} - {*counts.models}))
+        idle = visible_models(cursor, sorted({*part.models} - {*counts.models}))
         left = excluded(cursor)
         cursor.execute("commit")
     by_source, test = _tested(found)
     identical = PairCounts(counts.models, counts.votes[:, 1].sum(0))
     return BoardEstimates(
-        *(selection, method, votes, identical, judged, by_source, modes),
+        *(selection, method, votes, identical, judged_counts(counts), by_source, modes),
         *(_mixed(counts), counts.left_out, version),
         idle=idle,
         draws=draws,
@@ -247,22 +238,32 @@ def read_estimate(
         people = number_voters(cursor) if method.of_people else 0
         found = _read_one(cursor, selection, method, people, source is BoardSource.JUDGE)
         cursor.execute("commit")
-    return found.by_source.get(source)
+    return found.found.by_source.get(source)
 
 
 @dataclass(frozen=True, eq=False)
 class _ReadOne:
-    """What one selection says, without what only a whole board tells."""
+    """What one selection says, without what only a whole board tells; ``models`` are all named."""
 
+    models: Sequence[str]
     counts: Counts
+    votes: PairCounts
     made: Mapping[BoardSource, Estimate]
-    by_source: Mapping[BoardSource, Estimate]
+    found: InClusters
     read: Comparisons
+    shared: bool
 
 
 def _read_one(
-    cursor: Cursor, selection: Selection, method: Method, people: int, judge_alone: bool
+    cursor: Cursor,
+    selection: Selection,
+    method: Method,
+    people: int,
+    judge_alone: bool,
+    *,
+    tested: bool = False,
 ) -> _ReadOne:
+    """Estimate one selection; where it is tested, the judge is held against the votes, too."""
     plain = selection.plain
     counts = (stored := comparisons.count(cursor, plain)).of(stored.compared)
     votes = PairCounts(counts.models, counts.votes.sum((0, 1)))
@@ -271,9 +272,10 @@ def _read_one(
     used = in_force(method, votes)
     prompts = pair_prompts(cursor, selection, used, votes.models) if shared else {}
     made = estimates_of(votes, scored, (used, method), prompts, judge_alone=judge_alone)
+    shift = _shift(made, scored.with_silent(votes.counts), prompts) if tested else None
     read = Comparisons(cursor, selection, counts.models, people)
-    found = in_clusters(read, made, votes, shift=None, prompts=shared)
-    return _ReadOne(counts, made, found.by_source, read)
+    found = in_clusters(read, made, votes, shift=shift, prompts=shared)
+    return _ReadOne(stored.models, counts, votes, made, found, read, shared)
 
 
 def _read_mix(
@@ -297,7 +299,8 @@ def _read_mix(
             _read_one(cursor, replace(kind, models=tuple(common)), own, people, judge_alone)
             for kind in (kinds if len(common) > 1 else ())
         ]
-        by_source = _mixed_sources(method.mix, parts)
+        several = comparisons.prompts_of_several(cursor, [name for name, _weight in method.mix])
+        by_source = _mixed_sources(method.mix, parts, several)
         left, names = excluded(cursor), sorted({name for each in met for name in each.models})
         idle = visible_models(cursor, [name for name in names if name not in common])
         cursor.execute("commit")
@@ -315,11 +318,19 @@ def _read_mix(
 
 
 def _mixed_sources(
-    mix: tuple[tuple[str, float], ...], parts: list[_ReadOne]
+    mix: tuple[tuple[str, float], ...], parts: list[_ReadOne], several: int
 ) -> dict[BoardSource, Estimate]:
+    """Return the mix of each source; so many prompts are in several of its categories."""
     found: dict[BoardSource, Estimate] = {}
+    text = ngettext(
+        "{n} prompt is in several categories of the mix. Its votes in them count as independent.",
+        "{n} prompts are in several categories of the mix. Their votes in them count as "
+        "independent.",
+        several,
+    )
+    said = (text.format(n=several),) if several else ()
     for source in BoardSource:
-        there = [part.by_source.get(source) for part in parts]
+        there = [part.found.by_source.get(source) for part in parts]
         models = {each.models for each in there if each is not None}
         if not there or None in there or len(models) > 1:
             continue
@@ -327,8 +338,9 @@ def _mixed_sources(
         for (name, weight), part in zip(mix, parts, strict=True):
             plain = part.made[source]
             known = voter_sums(part.read, plain, source) if part.read.people else (None, None)
-            strata.append(Stratum(name, weight, part.by_source[source], *known))
-        found[source] = mixed(strata)
+            strata.append(Stratum(name, weight, part.found.by_source[source], *known))
+        made = mixed(strata)
+        found[source] = replace(made, warnings=(*made.warnings, *said))
     return found
 
 

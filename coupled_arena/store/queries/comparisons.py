@@ -346,6 +346,21 @@ def categories(cursor: Cursor) -> list[str]:
     )
 
 
+def prompts_of_several(cursor: Cursor, categories: Sequence[str]) -> int:
+    """Return how many prompts have comparisons in more than one of these categories."""
+    query = """
+        select count(*)
+        from (
+            select prompt_no
+            from comparisons
+            where list_contains(?, category)
+            group by prompt_no
+            having count(distinct category) > 1
+        )
+    """
+    return value_of(cursor, query, [list(categories)])
+
+
 def languages(cursor: Cursor) -> list[str]:
     """Return the languages that comparisons have, sorted."""
     return column_of(

@@ -5,12 +5,14 @@ from typing import ClassVar
 
 import pytest
 
+from coupled_arena.battles.annotation import Annotation
 from coupled_arena.battles.arena import Arena, ArenaRules
 from coupled_arena.core.errors import PromptLengthError
 from coupled_arena.core.records import Sampling
 from coupled_arena.generation.capacity import Capacity
 from coupled_arena.generation.lockstep import LockstepEngine
 from coupled_arena.generation.worker import EngineWorker
+from coupled_arena.store.work_queues.battles import Backlog
 from tests.generation.markov import MarkovModel, random_chain
 
 WORDS = ["go ", "left ", "right ", "up ", "down ", "end"]
@@ -64,3 +66,20 @@ def make_arena(models, worker, store):
     yield make
     for arena in made:
         arena.close()
+
+
+@pytest.fixture
+def annotating(store):
+    """A function that lets people vote on the stored battles, a share of them twice."""
+    made = []
+
+    def make(reveal, undo, share=0.0, votes_each=None):
+        backlog = Backlog(store, votes_each, share)
+        annotation = Annotation(store, backlog, random.Random(3), undo, reveal)
+        made.append((annotation, backlog))
+        return annotation
+
+    yield make
+    for annotation, backlog in made:
+        annotation.close()
+        backlog.close()

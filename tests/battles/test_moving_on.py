@@ -2,35 +2,20 @@
 
 from __future__ import annotations
 
-import random
-
 import pytest
 
-from coupled_arena.battles.annotation import Annotation
 from coupled_arena.core.choices import Reveals
 from coupled_arena.core.errors import VoteError
-from coupled_arena.store.work_queues.battles import Backlog
 from tests.counted import vote_count
+from tests.patience import PATIENCE
 from tests.stored import fill, rows
 
 QUESTIONS = [f"Which way is {n}?" for n in range(20)]
-LONG = 60.0  # seconds; no test waits for them
 
 
 @pytest.fixture
-def annotate(store):
-    made = []
-
-    def make(reveal=Reveals.END, *, undo=LONG, share=0.0):
-        backlog = Backlog(store, None, share)
-        annotation = Annotation(store, backlog, random.Random(3), undo, reveal)
-        made.append((annotation, backlog))
-        return annotation
-
-    yield make
-    for annotation, backlog in made:
-        annotation.close()
-        backlog.close()
+def annotate(annotating):
+    return lambda reveal=Reveals.END, *, undo=PATIENCE, share=0.0: annotating(reveal, undo, share)
 
 
 def battle_of(annotation, round_id):
@@ -71,7 +56,7 @@ def test_the_vote_before_can_be_undone_and_the_open_battle_comes_again(annotate,
     other = battle_of(annotation, vote(annotation, (2, 1)))
     assert other != one
     assert annotation.last("eve").ranks == (2, 1)
-    assert 0 < annotation.last("eve").left <= LONG
+    assert 0 < annotation.last("eve").left <= PATIENCE
     assert annotation.look_back("eve", undo=True) == first
     assert annotation.view("eve", first).recorded is None
     assert annotation.last("eve") is None

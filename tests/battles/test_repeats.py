@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import random
 from dataclasses import replace
 
 import pytest
 
-from coupled_arena.battles.annotation import Annotation
 from coupled_arena.core.choices import Reveals
 from coupled_arena.core.records import Vote, new_id
 from coupled_arena.store.tables import repeats, votes
@@ -19,19 +17,11 @@ QUESTIONS = [f"Which way is {n}?" for n in range(40)]
 
 
 @pytest.fixture
-def annotate(store):
-    made = []
-
+def annotate(annotating):
     def make(share=0.2, *, votes_each=None, undo=0.0):
-        backlog = Backlog(store, votes_each, share)
-        annotation = Annotation(store, backlog, random.Random(3), undo, Reveals.END)
-        made.append((annotation, backlog))
-        return annotation
+        return annotating(Reveals.END, undo, share, votes_each)
 
-    yield make
-    for annotation, backlog in made:
-        annotation.close()
-        backlog.close()
+    return make
 
 
 def vote_on_all(annotation, owner, choose=lambda view: (2, 1)):

@@ -75,7 +75,8 @@ def folder(tmp_path):
     return tmp_path / NAMES[0]
 
 
-def processor(plugin, folder, quantization=None, kind="CoupledNoise"):
+def served_config(folder, quantization=None):
+    """What vLLM tells a plugin of the model that it serves."""
     model = SimpleNamespace(
         model=str(folder),
         tokenizer=str(folder),
@@ -87,7 +88,11 @@ def processor(plugin, folder, quantization=None, kind="CoupledNoise"):
         seed=5,
         get_vocab_size=lambda: TOKENS,
     )
-    config = SimpleNamespace(model_config=model, load_config=SimpleNamespace(download_dir=None))
+    return SimpleNamespace(model_config=model, load_config=SimpleNamespace(download_dir=None))
+
+
+def processor(plugin, folder, quantization=None, kind="CoupledNoise"):
+    config = served_config(folder, quantization)
     return getattr(plugin, kind)(config, torch.device("cpu"), False)
 
 

@@ -20,7 +20,7 @@ from coupled_arena.generation.served_draw import (
     weights_of,
 )
 from tests.generation.test_ambient import asked as ordinary
-from tests.generation.test_plugin import asking, folder  # noqa: F401
+from tests.generation.test_plugin import asking, folder, served_config  # noqa: F401
 from tests.small_models import TOKENS
 
 os.environ["TRITON_INTERPRET"] = "1"  # read when the kernels are defined
@@ -50,18 +50,6 @@ class Batch:
     """What vLLM holds of its requests, and the steps that it takes with them."""
 
     def __init__(self, runner, folder, kind):  # noqa: F811
-        model = SimpleNamespace(
-            model=str(folder),
-            tokenizer=str(folder),
-            revision=None,
-            tokenizer_revision=None,
-            trust_remote_code=False,
-            dtype=torch.float32,
-            quantization=None,
-            seed=5,
-            get_vocab_size=lambda: TOKENS,
-        )
-        load = SimpleNamespace(download_dir=None)
         lengths = torch.zeros(SLOTS, dtype=torch.int32)
         filled = torch.zeros(SLOTS, dtype=torch.int32)
         self.ids = torch.zeros(SLOTS, 50, dtype=torch.int32)
@@ -72,8 +60,7 @@ class Batch:
             prefill_len=SimpleNamespace(gpu=filled, np=filled.numpy()),
             all_token_ids=SimpleNamespace(gpu=self.ids),
         )
-        config = SimpleNamespace(model_config=model, load_config=load)
-        self.noise = getattr(runner, kind)(config, self.states)
+        self.noise = getattr(runner, kind)(served_config(folder), self.states)
         self.vocabulary = self.noise._model.vocabulary
         self.cache = GumbelCache(torch.from_numpy(self.vocabulary.keys))
 

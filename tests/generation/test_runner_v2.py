@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 import sys
 from types import ModuleType, SimpleNamespace
 
@@ -23,7 +22,6 @@ from tests.generation.test_ambient import asked as ordinary
 from tests.generation.test_plugin import asking, folder, served_config  # noqa: F401
 from tests.small_models import TOKENS
 
-os.environ["TRITON_INTERPRET"] = "1"  # read when the kernels are defined
 pytest.importorskip("triton", reason="Triton is not installed: pip install triton")
 
 MODULE = "coupled_arena.generation.vllm_runner_v2"

@@ -13,7 +13,6 @@ from coupled_arena.generation.ambient import Filters, ambient_ids
 from coupled_arena.generation.noise import GumbelCache, signed, words_at
 from coupled_arena.generation.served_draw import ServedDraw, drawn_ids
 
-os.environ["TRITON_INTERPRET"] = "1"  # read when the kernels are defined
 pytest.importorskip("triton", reason="Triton is not installed: pip install triton")
 
 from coupled_arena.generation.triton_draw import (

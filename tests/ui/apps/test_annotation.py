@@ -332,7 +332,7 @@ def test_pages_fit_the_screen(app, visit, tmp_path):
     page.wait_for_selector(".reveal")
     shoot_both(page, tmp_path, "annotate-reveal")
     open_tab(page, "Data")
-    page.wait_for_selector("#make-files")
+    page.get_by_text("no answers and votes to download yet").wait_for()  # all are voted on
     shoot_both(page, tmp_path, "annotate-data")
 
 

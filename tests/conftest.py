@@ -11,6 +11,8 @@ os.environ["TRITON_INTERPRET"] = "1"  # kernels run on the processor; torch impo
 # The workers, the apps they start and the browser share the processor. Several threads of torch
 # spin while they wait for each other, and become ten times slower once one of them has to wait.
 os.environ["OMP_NUM_THREADS"] = "1"
+# Workers and programs that tests start would compile the package each time.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 import tomllib
 from contextlib import contextmanager, suppress

@@ -88,8 +88,10 @@ def on_grid(bits: int, group: int = 32) -> Rounding:
 def hotter(folder: Path) -> None:
     """Let a model draw at .7 as it should at .9: the last norm scales all logits alike."""
     path = folder / "model.safetensors"
-    tensors = load_file(path)
-    tensors["model.norm.weight"] = tensors["model.norm.weight"] * (COOLER / HOTTER)
+    tensors, config = load_file(path), json.loads((folder / "config.json").read_text("utf-8"))
+    apart = 1 if config["model_type"].startswith("gemma") else 0  # its norms scale by 1 + weight
+    scale = tensors["model.norm.weight"] + apart
+    tensors["model.norm.weight"] = scale * (COOLER / HOTTER) - apart
     save_file(tensors, path, metadata={"format": "pt"})
 
 
@@ -180,6 +182,24 @@ GROUPS: Mapping[str, tuple[tuple[Variant, ...], ...]] = {
         (
             Variant("bnb-4bit", 4.5, {"quantization": "bnb-4bit"}),
             Variant("bnb-8bit", 8, {"quantization": "bnb-8bit"}),
+            Variant("bf16", 16, {"dtype": "bfloat16"}),
+        ),
+        (
+            Variant("Q8_0", 8.5, rounding=as_gguf("Q8_0")),
+            Variant("Q5_0", 5.5, rounding=as_gguf("Q5_0")),
+            Variant("Q4_0", 4.5, rounding=as_gguf("Q4_0")),
+        ),
+        (
+            Variant("MXFP4", 4.25, rounding=as_gguf("MXFP4")),
+            Variant(
+                "W4A16", 4.5, _PACKED, change=in_compressed_tensors, needs="compressed_tensors"
+            ),
+            Variant("torchao int8", 8.1, _PACKED, change=in_torchao, needs="torchao"),
+        ),
+        (
+            Variant("3 bits", 4, rounding=on_grid(3), fault=True),
+            Variant("2 bits", 3, rounding=on_grid(2), fault=True),
+            Variant("temperature .9", 32, change=hotter, fault=True),
         ),
     ),
 }

@@ -119,10 +119,10 @@ def leaderboard(
     """
     settings = BoardSettings.of(locals())
     if are_files(store):
-        of_store = {"judge": judge, "mode": mode, "models": models, "category": category}
-        of_store |= {"language": language, "voter": voter}
+        of_store = {"mode": mode, "models": models, "category": category, "language": language}
+        of_store |= {"voter": voter}
         of_store |= {"judge_score": judge_score, "flips": flips, "control": control, "mix": mix}
-        return _of_table(leaderboard, store, metric, settings, of_store, map)
+        return _of_table(leaderboard, store, metric, settings, of_store, map, judge)
     refuse(leaderboard, {"map": map}, "with a store", "files of votes")
     if metric is not None:
         raise ArenaError("`metric` is about scores: leave it out with a store.")
@@ -200,6 +200,7 @@ def _of_table(
     settings: BoardSettings,
     of_store: Mapping[str, Any],
     columns: Sequence[str] | Mapping[str, str] | None,
+    judge: str | Sequence[str] | None = None,
 ) -> Result[Leaderboard]:
     """Rank by a table or by files; their columns tell votes from scores."""
     from coupled_arena.store.transfer.foreign_rows import ColumnMap
@@ -207,13 +208,13 @@ def _of_table(
     read = _read(given, (metric,) if metric else None, ColumnMap.of(columns))
     if isinstance(read, tuple):
         refuse(function, of_store, "with votes")
-        found, notes = _by_votes(*read, metric, settings)
+        found, notes = _by_votes(*read, metric, settings, judge)
     else:
         from coupled_arena.analysis.leaderboard.given_tables import store_of_scores
 
         of_votes = {"source": settings.source, "voters": settings.voters}
         refuse(function, of_votes, "with scores", "votes")
-        refuse(function, of_store, "with scores")
+        refuse(function, of_store | {"judge": judge} if judge else of_store, "with scores")
         with store_of_scores(read) as store:
             by_scores = replace(settings, source=BoardSource.JUDGE, read="scores")
             found = by_scores.board(store, selection_of(store, judge=read.metrics[0]))
@@ -225,7 +226,11 @@ def _of_table(
 
 
 def _by_votes(
-    opened: Store, notes: Sequence[str], metric: str | None, settings: BoardSettings
+    opened: Store,
+    notes: Sequence[str],
+    metric: str | None,
+    settings: BoardSettings,
+    judge: str | Sequence[str] | None,
 ) -> tuple[Result[Leaderboard], Sequence[str]]:
     from coupled_arena.core.vote_columns import VERDICT
     from coupled_arena.store.queries.comparisons import judges
@@ -235,16 +240,19 @@ def _by_votes(
             raise ArenaError("`metric` is about scores: leave it out with votes.")
         with store.cursor() as cursor:
             named = judges(cursor)
-        if not named and settings.source in ("ppr", "judge"):
+        if not named and (judge or settings.source in ("ppr", "judge")):
+            asked = "`judge`" if judge else f"'{settings.source}'"
             raise ArenaError(
-                f"'{settings.source}' needs verdicts: a column {VERDICT} beside winner."
+                f"{asked} needs verdicts: a column {VERDICT} beside winner, or a file that names "
+                "its judge. All rows here are votes; `import --judge NAME` reads them as verdicts."
             )
-        judge = named[0] if len(named) == 1 else None
+        if judge is None and len(named) == 1:
+            judge = named[0]
         if named and settings.source is None and not _any_vote(store):
             if judge is None:
                 raise ArenaError(
-                    f"These are verdicts of {', '.join(named)}, and no votes: keep those of one "
-                    "judge, or import them and choose it with `judge`."
+                    f"These are verdicts of {', '.join(named)}, and no votes: choose one with "
+                    "`leaderboard`'s `judge`, or keep those of one judge."
                 )
             settings = replace(settings, source=BoardSource.JUDGE)
         return replace(settings, read="votes").board(store, selection_of(store, judge=judge)), notes

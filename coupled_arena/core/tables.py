@@ -173,6 +173,10 @@ def read_rows(
     except _LineError as fault:
         place = place_in(called, "line", fault.number)
         raise error(fault.text.format(place=place, **fault.values)) from fault
+    except UnicodeDecodeError as fault:
+        place = place_in(called, "line", _line_with_byte(path))
+        text = _("{place} is not valid UTF-8: save the file as UTF-8.")
+        raise error(text.format(place=place)) from fault
     except (*UNREADABLE, csv.Error, duckdb.Error) as fault:
         text = _("{file} cannot be read: {why}.")
         if path.suffix in (".csv", ".tsv"):
@@ -297,6 +301,18 @@ class _LineError(Exception):
 
 def _text(path: Path) -> io.TextIOWrapper:
     return io.TextIOWrapper(opened(path), encoding="utf-8-sig", newline="")
+
+
+def _line_with_byte(path: Path) -> int:
+    """Return the first line with a byte that is no UTF-8; the decoder, a page ahead, cannot."""
+    with opened(path) as stream:
+        for number in count(1):
+            try:
+                if not stream.readline(LONGEST_LINE).decode():
+                    return number
+            except UnicodeDecodeError:
+                return number
+    raise AssertionError
 
 
 def _lines(stream: io.TextIOWrapper) -> Iterator[tuple[int, str]]:

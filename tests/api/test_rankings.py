@@ -186,7 +186,7 @@ def test_the_first_of_many_wrong_rows_is_named(votes):
         ),
         (None, {"sets": "alone"}, "`sets` is one of joint, marginal, not 'alone'"),
         (None, {"ties": "drop"}, "`ties` is one of half, loss, not 'drop'"),
-        (None, {"source": "ppr"}, "needs verdicts: a column verdict"),
+        (None, {"source": "ppr"}, "'ppr' needs verdicts: a column verdict .* rows here are votes"),
         (None, {"source": "crowd"}, "`source` is one of human, judge, ppr"),
         (7, {}, "votes is a pandas DataFrame"),
         ("votes.csv", {}, "votes.csv cannot be read as a CSV file: No such file"),

@@ -146,3 +146,20 @@ def test_numbers_of_rows_without_a_name_are_no_column(tmp_path):
     (tmp_path / "b.csv").write_text(",model,score\n0,ann\n")
     with pytest.raises(ScoreError, match="has 2 columns, the first line 3"):
         list(read_rows(tmp_path / "b.csv", ScoreError))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "line"),
+    [
+        ("a.csv", CSV.replace(b"\na,", b"\n\xe9,"), 2),
+        ("a.csv", b"model\n" + b"a\n" * 20_000 + b"caf\xe9\n" + b"a\n" * 20_000, 20_002),
+        ("a.csv.gz", gzip.compress(CSV + b"caf\xe9,1\n", mtime=0), 5),
+        ("a.jsonl", LINES + b'{"model": "caf\xe9"}\n', 3),
+        ("a.json", b'[\n{"model": "caf\xe9"}\n]', 2),
+    ],
+)
+def test_a_byte_that_is_no_utf_8_is_named_by_its_line(saved, name, content, line):
+    path = saved(name, content)
+    with pytest.raises(ScoreError) as error:
+        read_frame(path, ScoreError)
+    assert str(error.value) == f"{path}, line {line} is not valid UTF-8: save the file as UTF-8."

@@ -245,8 +245,18 @@ def test_alpaca_eval_ranks_by_verdicts_and_people_are_voters(tmp_path, store):
     done = import_files(store, [path])
     assert (done.votes, done.verdicts) == (4, 0)
     write_array(path, [alpaca(n, 2, f"judge {n % 2}") for n in range(4)])
-    with pytest.raises(ca.ArenaError, match="verdicts of judge 0, judge 1, and no votes"):
+    with pytest.raises(
+        ca.ArenaError, match="verdicts of judge 0, judge 1, and no votes: choose one"
+    ):
         ca.rank(path)
+    board = ca.leaderboard(path, judge="judge 1")
+    assert board.settings["judge"] == "judge 1"
+    assert {row["model"]: row["judge_verdicts"] for row in board.to_dict()["models"]} == {
+        "base": 2,
+        "new": 2,
+    }
+    with pytest.raises(StoreError, match="nobody"):
+        ca.leaderboard(path, judge="nobody")
 
 
 OTHER = [

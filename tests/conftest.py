@@ -7,7 +7,9 @@ import os
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # all are read at import time
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
-os.environ["TRITON_INTERPRET"] = "1"  # kernels run on the processor; torch imports it early
+# Kernels run on the processor, where TRITON_INTERPRET=0 does not say that a GPU is there. Torch
+# imports Triton early.
+os.environ.setdefault("TRITON_INTERPRET", "1")
 # The workers, the apps they start and the browser share the processor. Several threads of torch
 # spin while they wait for each other, and become ten times slower once one of them has to wait.
 os.environ["OMP_NUM_THREADS"] = "1"

@@ -2,7 +2,7 @@
 
 The noise words are those of `noise`, bit for bit; the law and the draw are those of `sampling`. No
 noise is kept, the host waits for nothing, and blocks without a possible token make no noise.
-``TRITON_INTERPRET=1`` runs the same kernels on a processor, as the tests do.
+``TRITON_INTERPRET=1`` runs the same kernels on a processor, as the tests do where no GPU is named.
 
 Four kernels follow each other. The first finds each row's threshold: the least logit that min-p,
 top-k and top-p leave. The second draws in blocks of the vocabulary. The third takes the best block
@@ -31,6 +31,7 @@ _LARGEST = tl.constexpr(
 )  # of 32 bits: infinity would end in what is no number
 _BLOCK = 1024  # tokens of a program that draws
 _SCAN = 4096  # tokens of a step of a program that reads a whole row
+_SCAN_WARPS = 16  # of such a program: it is a row's only one, and waits for memory
 
 # Columns of the two tables, a row a slot of vLLM's batch.
 NOT_OURS, ANY_STOP, FIRST_STOP = range(3)  # kinds: which id stands for the end of the answer
@@ -96,7 +97,7 @@ def draw_rows(
     drawn = torch.full((rows,), -1, dtype=torch.int64, device=device)
     given: tuple[Any, ...] = (logits, logits.stride(0), slots.integers, slots.reals, slot_of)
     stops = slots.stops.shape[1]
-    _threshold_kernel[(rows,)](*given, thresholds, width, SCAN=_SCAN)
+    _threshold_kernel[(rows,)](*given, thresholds, width, SCAN=_SCAN, num_warps=_SCAN_WARPS)
     _draw_kernel[(rows, blocks)](
         *given, written, keys, slots.stops, thresholds, best, ids, width, STOPS=stops, BLOCK=_BLOCK
     )

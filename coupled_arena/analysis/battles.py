@@ -16,7 +16,13 @@ from coupled_arena.store.database import Store
 from coupled_arena.store.queries import battle_search, model_pages
 from coupled_arena.store.queries.battle_conditions import Hidden
 from coupled_arena.store.queries.battle_record import BattleRecord, record_of
-from coupled_arena.store.queries.battle_search import PAGE, BattleFilter, FoundBattle, Tally
+from coupled_arena.store.queries.battle_search import (
+    PAGE,
+    BattleFilter,
+    FoundBattle,
+    NamedBattle,
+    Tally,
+)
 from coupled_arena.store.queries.model_pages import PairVotes, pair_votes
 from coupled_arena.store.tables import battles
 
@@ -113,6 +119,19 @@ def read_battle(
         opened = OpenedBattle(battles.load(cursor, battle), record_of(cursor, battle))
         cursor.execute("commit")
     return opened
+
+
+def named_battles(
+    store: Store, words: str, hidden: Hidden, *, told: str | None = None, size: int
+) -> list[NamedBattle]:
+    """Return battles by the first digits of an id, or by words of a question; see `read_battles`.
+
+    Without words there are none.
+    """
+    if not words:
+        return []
+    with store.cursor() as cursor:
+        return battle_search.named(cursor, words, hidden, size, told)
 
 
 def battles_of_models(

@@ -33,6 +33,7 @@ from coupled_arena.ui.parts.notices import (
     judge_notice,
     model_notice,
 )
+from coupled_arena.ui.parts.palette import Palette
 from coupled_arena.ui.parts.visitor import member_of
 from coupled_arena.ui.tabs.annotation import AnnotationTab
 from coupled_arena.ui.tabs.audit import AuditTab
@@ -65,9 +66,11 @@ def build(services: Services) -> tuple[Page, HeldBack | None]:
             with gr.Tab(_("Battle"), id="battle"):
                 _build_battle_tab(services, page, redecoder)
             with held_back.noting(page) if held_back else nullcontext():
-                telling = _build_telling_tabs(services, page, tabs, redecoder, held_back)
+                telling, battles = _build_telling_tabs(services, page, tabs, redecoder, held_back)
             if services.members.may_decide:
                 VotesTab(services.store).build(page, tabs)  # it asks for an admin itself
+        with held_back.noting(page) if held_back else nullcontext():
+            Palette(services.store, battles.sight).build()
         if held_back:
             held_back.show(page, telling)
     return page, held_back
@@ -99,8 +102,11 @@ def _build_telling_tabs(
     tabs: gr.Tabs,
     redecoder: Redecoder | None,
     held_back: HeldBack | None,
-) -> list[gr.Tab]:
-    """Lay out the tabs that have names, inside the current tabs of a page; return them."""
+) -> tuple[list[gr.Tab], BattlesTab]:
+    """Lay out the tabs that have names, inside the current tabs of a page.
+
+    Return them, and which of them knows what battles somebody may see.
+    """
     hidden, offer = _hidden(services), _offer(services)
     made: list[gr.Tab] = []
 
@@ -114,7 +120,8 @@ def _build_telling_tabs(
     _build_gate_tab(services, page, tabs, tab, offer)
     _build_compare_tab(services, redecoder)
     with tab(_("Battles"), "battles"):
-        BattlesTab(services.store, hidden, redecoder, held_back, offer).build()
+        battles = BattlesTab(services.store, hidden, redecoder, held_back, offer)
+        battles.build()
     with tab(_("Data"), "data", elem_id="data-tab") as data:
         _build_data_tab(services, hidden, data, offer)
     with tab(_("Audit"), "audit", elem_id="audit-tab"):  # from here on a line sets them apart
@@ -137,7 +144,7 @@ def _build_telling_tabs(
     coupling.read_when_shown(page, tabs)
     risk.wire(page, tabs)
     experiments.offer_when_shown(page, tabs)
-    return made
+    return made, battles
 
 
 def _build_data_tab(services: Services, hidden: Hidden, tab: gr.Tab, offer: Markup) -> None:

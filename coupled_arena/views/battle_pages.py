@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
@@ -13,7 +14,13 @@ from coupled_arena.core.language import N_, _, chained, ngettext, number
 from coupled_arena.core.records import Battle, Finish, Mode, Origin, Outcome, Source, seed_to_hex
 from coupled_arena.core.word_differences import word_differences
 from coupled_arena.store.queries.battle_record import BattleRecord, StoredVerdict, StoredVote
-from coupled_arena.store.queries.battle_search import BattleFilter, Ending, FoundBattle, Rater
+from coupled_arena.store.queries.battle_search import (
+    BattleFilter,
+    Ending,
+    FoundBattle,
+    NamedBattle,
+    Rater,
+)
 from coupled_arena.views.addresses import battle_address, list_address, model_address
 from coupled_arena.views.markup import nameless
 from coupled_arena.views.own_votes import rationale_words
@@ -152,6 +159,21 @@ def _row(found: FoundBattle, judge: str | None) -> dict[str, Any]:
         "sides": [[model, model == _winner(found)] for model in found.models],
         "heard": _AND.join(_outcomes(found, judge)),
         "said": _AND.join([_moment(found.created_at), *text]),
+    }
+
+
+def palette_page(models: Sequence[str], found: Sequence[NamedBattle]) -> dict[str, Any]:
+    """Return what a search by name leads to: models, and battles."""
+    return {
+        "models": [{"text": model, "href": model_address(model)} for model in models],
+        "battles": [
+            {
+                "text": each.question[:_LONGEST] or _("(no text stored)"),
+                "more": chained(_("{one} against {other}"), each.models),
+                "href": battle_address(each.battle),
+            }
+            for each in found
+        ],
     }
 
 

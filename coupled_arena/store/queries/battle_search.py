@@ -401,6 +401,45 @@ def _preferred(first: str, second: str, outcome: str | None) -> str | Outcome | 
     return {Outcome.FIRST: first, Outcome.SECOND: second}.get(Outcome(outcome), Outcome(outcome))
 
 
+@dataclass(frozen=True)
+class NamedBattle:
+    """A battle that somebody named by its number or by its question."""
+
+    battle: str
+    models: tuple[str, ...]
+    question: str
+
+
+SHORTEST_NUMBER = 4  # digits; fewer are the number of too many battles
+
+
+def named(
+    cursor: Cursor, words: str, hidden: Hidden, size: int, told: str | None = None
+) -> list[NamedBattle]:
+    """Return battles that may be shown, by the first digits of an id or words of a first question.
+
+    Questions that begin with the words come first; then the newest.
+    """
+    values: dict[str, object] = {"words": words, "size": size}
+    may_be_shown = shown_to(hidden, told, values)
+    by_number = f"(len($words) >= {SHORTEST_NUMBER} and starts_with(battle, lower($words)))"
+    found = cursor.execute(
+        f"""
+        select battle, models, prompt
+        from battles
+        left join (select battle, prompt from turns where turn = 0) using (battle)
+        where ({may_be_shown}) and (contains(lower(prompt), lower($words)) or {by_number})
+        order by {by_number} desc, starts_with(lower(prompt), lower($words)) desc nulls last,
+            created_at desc, battle_no desc
+        limit $size
+        """,
+        values,
+    ).fetchall()
+    return [
+        NamedBattle(battle, tuple(models), question or "") for battle, models, question in found
+    ]
+
+
 def is_shown(cursor: Cursor, battle: str, hidden: Hidden, told: str | None = None) -> bool:
     """Tell whether there is a battle of this id that may be shown, see `shown_to`."""
     values: dict[str, object] = {"battle": battle}

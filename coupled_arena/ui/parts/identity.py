@@ -194,8 +194,12 @@ def _introduced(page: str, address: str) -> str:
 
 _HEADER = """<header class="page-header">
 <div><h1>{name}</h1><p>{description}</p></div>
-<button type="button" class="theme-switch">{icons}</button>
+<div class="page-tools">
+<button type="button" class="go-to-open" aria-label="{go_to}">{glass}</button>
+<button type="button" class="theme-switch">{icons}</button></div>
 </header>"""
+_GLASS = '<svg viewBox="0 0 24 24" aria-hidden="true"><circle cx="10.5" cy="10.5" r="6.5"/>'
+_GLASS += '<path d="M15.5 15.5 21 21"/></svg>'
 _ICON = '<svg viewBox="0 0 24 24" aria-hidden="true" data-theme="{}" hidden>{}</svg>'
 _RAYS = (
     "M12 2v2M12 20v2M2 12h2M20 12h2M4.9 4.9l1.4 1.4M17.7 17.7l1.4 1.4M4.9 19.1l1.4-1.4"
@@ -217,6 +221,8 @@ def header() -> gr.HTML:
         _HEADER.format(
             name=NAME,
             description=_(DESCRIPTION),
+            go_to=_("Go to a tab, a model or a battle"),
+            glass=_GLASS,
             icons="".join(_ICON.format(*each) for each in _THEMES.items()),
         ),
         js_on_load="\n".join([f"const COLOURS = {colours};", *code]),

@@ -50,7 +50,7 @@ _JUDGED = {
 }
 
 
-class _Sight(NamedTuple):
+class Sight(NamedTuple):
     """Which battles somebody may see, see `coupled_arena.analysis.battles.read_battles`."""
 
     hidden: Hidden
@@ -101,7 +101,7 @@ class BattlesTab:
 
     def _found(self, query: str, request: gr.Request) -> dict[str, Any]:
         try:
-            asked, sight = read_address(query), self._sight(request)
+            asked, sight = read_address(query), self.sight(request)
             if asked.battle is not None:
                 return self._battle(asked.battle, sight)
             if asked.model is not None:
@@ -113,13 +113,13 @@ class BattlesTab:
     async def _replay(self, request: gr.Request, event: gr.EventData) -> dict[str, Any]:
         query = _text(event, "query")
         try:
-            battle, sight = read_address(query).battle or "", self._sight(request)
+            battle, sight = read_address(query).battle or "", self.sight(request)
             sentence = await self._replayed(battle, visitor(request), sight)
             return {"query": query, **self._battle(battle, sight), "replayed": sentence}
         except ArenaError as error:
             return {"query": query, "error": str(error)[:_LONGEST]}
 
-    async def _replayed(self, battle: str, reader: str, sight: _Sight) -> str:
+    async def _replayed(self, battle: str, reader: str, sight: Sight) -> str:
         if self._redecoder is None:
             return _(_NO_MODELS)
         try:
@@ -130,32 +130,32 @@ class BattlesTab:
 
     async def _part(self, request: gr.Request, event: gr.EventData) -> dict[str, Any]:
         """Say why answers parted, or why that cannot be said."""
-        battle, sight = _text(event, "of"), self._sight(request)
+        battle, sight = _text(event, "of"), self.sight(request)
         return await divergence_reason(
             self._redecoder, visitor(request), lambda: self._opened(battle, sight), event
         )
 
-    def _sight(self, request: gr.Request) -> _Sight:
+    def sight(self, request: gr.Request) -> Sight:
         """Return which battles somebody may see, to whom the tab is open."""
         if self._held_back is None:
-            return _Sight(self._hidden, None)
+            return Sight(self._hidden, None)
         if (member := member_of(request)) and member.admin:
-            return _Sight("rounds", None)
-        return _Sight(self._hidden, visitor(request))
+            return Sight("rounds", None)
+        return Sight(self._hidden, visitor(request))
 
-    def _opened(self, battle: str, sight: _Sight) -> Battle:
+    def _opened(self, battle: str, sight: Sight) -> Battle:
         return read_battle(self._store, battle, sight.hidden, told=sight.told).battle
 
-    def _battle(self, battle: str, sight: _Sight) -> dict[str, Any]:
+    def _battle(self, battle: str, sight: Sight) -> dict[str, Any]:
         opened = read_battle(self._store, battle, sight.hidden, told=sight.told)
         return {"battle": battle_page(opened)}
 
-    def _model(self, model: str, sight: _Sight) -> dict[str, Any]:
+    def _model(self, model: str, sight: Sight) -> dict[str, Any]:
         found, wanted = self._models.get(model), BattleFilter(model=model)
         some = read_battles(self._store, wanted, sight.hidden, told=sight.told, size=_SOME)
         return {"model": model_page(found, some)}
 
-    def _list(self, asked: Address, reader: str, sight: _Sight) -> dict[str, Any]:
+    def _list(self, asked: Address, reader: str, sight: Sight) -> dict[str, Any]:
         wanted = replace(asked.wanted, voter=reader) if asked.mine else asked.wanted
         found = read_battles(self._store, wanted, sight.hidden, reader=reader, told=sight.told)
         if not found.tally.battles and wanted == BattleFilter():

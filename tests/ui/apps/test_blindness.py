@@ -405,6 +405,15 @@ def battles_behind_numbers(target):
 
 
 @attempt
+def going_somewhere_by_name(target):
+    find = target.owner.dependency("find", "go-to")
+    for words in ("", "e", NAMES[0], target.commitment[:8], QUESTION[:12], ["e"], None):
+        said = {"words": words, "number": 1}
+        call = {"fn_index": find["id"], "data": [], "event_data": said}
+        yield from queueing(target.owner, call)
+
+
+@attempt
 def the_draw_at_which_answers_part(target):
     """Of a battle in the viewer, of a comparison, of somebody else's round."""
     data = {"battles": [], "comparison": [None], "round": [None]}

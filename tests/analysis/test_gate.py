@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -307,6 +308,23 @@ def test_what_shared_noise_saves_is_what_independent_answers_show():
     # By hand: prompts differ by e/10, with e uniform; luck is e(1 - e) + .9 e(1 - .9 e), of five.
     between, luck = 0.01 / 12, (1 / 6 + 0.9 / 2 - 0.81 / 3) / 5
     assert found.saved < found.most == pytest.approx(luck / (between + luck), abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("answers", "score", "said"),
+    [
+        (1, 1, "Two answers to each prompt would tell what coupling saves."),
+        (2, 1, "the scores of the answers to a prompt vary too little."),
+        (2, 0, "the scores of the answers to a prompt vary too little."),
+    ],
+)
+def test_more_answers_are_asked_for_only_where_there_are_none(answers, score, said):
+    prompts = [f"p{n}" for n in range(9)]
+    rows = product(("base", "cand"), prompts, range(answers), [score])
+    found = ca.gate("base", "cand", pd.DataFrame(rows, columns=["model", "prompt", "run", "acc"]))
+    assert found.analysis.candidates[0].worth is None
+    (warning,) = found.answer["warnings"]
+    assert warning.endswith(said)
 
 
 def test_the_worth_of_noise_needs_two_answers():

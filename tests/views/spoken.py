@@ -355,6 +355,7 @@ def _gates():
     for each in (worth, replace(worth, low=-0.1), None):
         for coupled in (True, False):
             yield from _gate(replace(report, coupled=coupled), replace(row, worth=each))
+    yield from _gate(replace(report, coupled=False), replace(row, repeated=9))
     for after in (4, None):
         yield from _gate(report, replace(row, independent=True, independent_after=after))
     yield from _gate(replace(report, settings=once), row)

@@ -229,6 +229,12 @@ class Pair:
         """The most answers that a model gave to a prompt."""
         return int(np.isfinite(self.values).sum(axis=1).max())
 
+    @property
+    def repeated(self) -> int:
+        """How many prompts have two answers or more of both."""
+        both = np.isfinite(self.values).all(axis=2)
+        return int((both.sum(axis=1) >= 2).sum())
+
 
 def check_models(models: Sequence[str], known: Sequence[str]) -> None:
     """Refuse a model that has no scores.

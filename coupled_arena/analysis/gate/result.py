@@ -214,8 +214,10 @@ class CandidateGate:
         How many more units would probably tell; 0 of what is known, None if hardly any number.
     lost, gained : int
         Prompts on which the candidate is worse, and better.
+    repeated : int
+        Prompts with two answers or more of both.
     worth : NoiseWorth or None
-        None of one answer to each prompt.
+        None of one answer to each prompt, and where the answers to a prompt vary too little.
     independent_after : int or None
         After how many units answers with noise of their own, which were there as well, said so.
     independent : bool
@@ -242,6 +244,7 @@ class CandidateGate:
     gained: int
     uneven: bool = False
     missing: float = 0.0
+    repeated: int = 0
     worth: NoiseWorth | None = None
     independent_after: int | None = None
     independent: bool = False
@@ -506,6 +509,7 @@ def _candidate(
         gained=int((each > 0).sum()),
         uneven=units.uneven,
         missing=missing,
+        repeated=pair.repeated,
         worth=noise_worth(pair, scores.groups),
         independent_after=alone,
         independent=scores.independent is not None,

@@ -14,6 +14,7 @@ from coupled_arena.stats.gate.planning import MOST
 from coupled_arena.views.levels import level
 from coupled_arena.views.words.names import rounded
 
+_SEVERAL = 2  # prompts with several answers; of fewer nothing follows
 _VERDICTS = {
     Verdict.AS_GOOD: N_("as good"),
     Verdict.BETTER: N_("better"),
@@ -226,12 +227,16 @@ def gate_warnings(found: GateReport) -> tuple[str, ...]:
     warnings = [*found.notes]
     few = found.measure is not Measure.VOTES and not found.coupled
     if few and all(each.worth is None for each in found.candidates):
-        warnings.append(
-            _(
-                "Nothing says that these answers are coupled. Two answers to each prompt would "
-                "tell what coupling saves."
-            )
+        text = _(
+            "Nothing says that these answers are coupled. Two answers to each prompt would "
+            "tell what coupling saves."
         )
+        if any(each.repeated >= _SEVERAL for each in found.candidates):
+            text = _(
+                "Nothing says that these answers are coupled. What coupling saves is not known: "
+                "the scores of the answers to a prompt vary too little."
+            )
+        warnings.append(text)
     return tuple(warnings)
 
 

@@ -55,7 +55,8 @@ class CoupledLM(LM):
         super().__init__()
         del max_batch_size, device
         # The harness's default is 1, which would decode one answer after the other.
-        at_once = int(batch_size) if str(batch_size).isdigit() and int(batch_size or 0) > 1 else 16
+        together = int(batch_size or 1) if str(batch_size or 1).isdigit() else 1
+        at_once = together if together > 1 else 16
         self._answers = Answers(model, config=arena, at_once=at_once, **others)
 
     def close(self) -> None:

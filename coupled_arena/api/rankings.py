@@ -214,7 +214,7 @@ def _of_table(
 
         of_votes = {"source": settings.source, "voters": settings.voters}
         refuse(function, of_votes, "with scores", "votes")
-        refuse(function, of_store | {"judge": judge} if judge else of_store, "with scores")
+        refuse(function, {**of_store, **({"judge": judge} if judge else {})}, "with scores")
         with store_of_scores(read) as store:
             by_scores = replace(settings, source=BoardSource.JUDGE, read="scores")
             found = by_scores.board(store, selection_of(store, judge=read.metrics[0]))

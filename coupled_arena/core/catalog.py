@@ -47,6 +47,9 @@ class ModelSpec:
     llm_int8_threshold : float
         Outlier threshold of LLM.int8. Above 0 a reply depends on its neighbours in the batch, so
         such a model decodes each battle by itself.
+    head_dtype : str
+        ``float32`` lets the output layer of a model in 16 bits sum in 32: another law, closer to
+        that of full precision. ``same`` computes it like the rest.
     server : str
         Address of the vLLM server that holds the model; the source then names its tokenizer.
     served_as : str
@@ -71,6 +74,7 @@ class ModelSpec:
     device_map: str = "auto"
     quantization: Quantization = "none"
     llm_int8_threshold: float = Field(default=0.0, ge=0)
+    head_dtype: Literal["same", "float32"] = "same"
     chat_template_options: dict[str, Any] = Field(default_factory=dict)
     system_prompt: str | None = None
     server: str | None = Field(default=None, pattern=r"^https?://[^/\s]+(/[^\s]*[^/\s])?/?$")
@@ -94,6 +98,8 @@ class ModelSpec:
             raise ValueError("a wheel needs the file inside it and that file's sha256")
         if self.server and (self.quantization != "none" or self.llm_int8_threshold):
             raise ValueError("a server decides how it quantizes: leave quantization out")
+        if self.server and self.head_dtype != "same":
+            raise ValueError("a server decides how it computes: leave head_dtype out")
         return self
 
     @property

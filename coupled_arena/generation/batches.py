@@ -1,8 +1,8 @@
 """Running sequences of a transformers network: three kinds of batch, and prompts read in chunks.
 
 `LoneBatch` holds one sequence, of networks whose layers keep a state. `PaddedBatch` pads on the
-left where rows attend together. `RowBatch` gives each row a slot where rows attend alone. None of
-them knows noise, sampling or battles: they take token ids and give next-token logits.
+left, for masks that the network makes itself, as for windows. `RowBatch` gives each row a slot.
+None of them knows noise, sampling or battles: they take token ids and give next-token logits.
 """
 
 from __future__ import annotations
@@ -234,7 +234,7 @@ class LoneBatch:
             self.logits = self.logits[:0]
 
 
-# Running sequences of a model whose rows attend together: one cache, padded on the left.
+# Running sequences of a model that makes its own masks: one cache, padded on the left.
 
 
 class PaddedBatch:
@@ -335,6 +335,7 @@ class PaddedBatch:
 # given back once three quarters lie idle.
 
 _LEAST = 64  # columns
+_ALIGNED = 8  # a mask of so many columns need not be copied for a GPU's kernels
 
 
 class Slots(CacheLayerMixin):
@@ -352,6 +353,7 @@ class Slots(CacheLayerMixin):
     def __init__(self) -> None:
         super().__init__()
         self._rows = self._columns = torch.zeros(0, dtype=torch.int64)
+        self._seen: int | None = None
 
     def lazy_initialization(self, key_states: torch.Tensor, value_states: torch.Tensor) -> None:
         """Take on the shape of what is to be kept, with no slots yet."""
@@ -360,9 +362,10 @@ class Slots(CacheLayerMixin):
         )
         self.is_initialized = True
 
-    def begin(self, columns: torch.Tensor) -> None:
-        """Say in which column of each row the next keys go."""
+    def begin(self, columns: torch.Tensor, seen: int | None) -> None:
+        """Say in which column of each row the next keys go, and how many columns are returned."""
         self._columns, self._rows = columns, torch.arange(len(columns), device=columns.device)
+        self._seen = seen
 
     def update(
         self,
@@ -371,11 +374,11 @@ class Slots(CacheLayerMixin):
         *_: Any,
         **__: Any,
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Write one key and value a row, and return all; what belongs to no row is left out."""
+        """Write one key and value a row, and return all seen; what is of no row is left out."""
         rows = len(self._rows)
         self.keys[self._rows, :, self._columns] = key_states[:rows, :, 0]
         self.values[self._rows, :, self._columns] = value_states[:rows, :, 0]
-        return self.keys[:rows], self.values[:rows]
+        return self.keys[:rows, :, : self._seen], self.values[:rows, :, : self._seen]
 
     def fill(self, row: int, keys: torch.Tensor, values: torch.Tensor) -> None:
         """Begin a row, with what reading its prompt has left."""
@@ -452,10 +455,15 @@ class SlotCache(Cache):
             if layer.is_initialized and not slots.is_initialized:
                 slots.lazy_initialization(layer.keys, layer.values)
 
-    def begin(self, columns: torch.Tensor) -> None:
-        """Say in which column of each row the next keys go."""
+    def begin(self, columns: torch.Tensor, seen: int | None = None) -> None:
+        """Say in which column of each row the next keys go; all see so many columns, or all."""
         for layer in self.used:
-            layer.begin(columns)
+            layer.begin(columns, seen)
+
+    @property
+    def width(self) -> int:
+        """How many columns there are."""
+        return max((layer.get_seq_length() for layer in self.used), default=0)
 
     def keep(self, rows: Sequence[int]) -> list[int]:
         """Move what is kept to the first slots; return the slot of each row."""
@@ -487,11 +495,17 @@ def _resized(old: torch.Tensor, rows: int, columns: int) -> torch.Tensor:
     return new
 
 
-# Running sequences of a model whose rows attend by themselves.
+# Running sequences of a model whose masks are made here, so that it need not look at one.
 
 
 class RowBatch:
     """Sequences of different lengths, each in a slot of its own.
+
+    Parameters
+    ----------
+    masked : bool
+        Attention is the library's, and takes a mask of all columns. Else it takes how many keys
+        each row has, and goes over those alone.
 
     Attributes
     ----------
@@ -499,8 +513,11 @@ class RowBatch:
         Next-token logits of each sequence.
     """
 
-    def __init__(self, network: Any, most_tokens: int | None = None) -> None:
+    def __init__(
+        self, network: Any, most_tokens: int | None = None, *, masked: bool = False
+    ) -> None:
         self._network = network
+        self._masked = masked
         self._cache = SlotCache(most_tokens)
         self._lengths: list[int] = []  # of the slots, as are the columns
         self._columns = torch.zeros(0, dtype=torch.int64, device=network.device)
@@ -530,17 +547,17 @@ class RowBatch:
         computed twice, to come out as it does in company.
         """
         self._cache.reserve(len(self._lengths), max(self._lengths) + 1)
-        self._cache.begin(self._columns)
+        mask = self._begin()
         slots = None
         if self._slots != sorted(self._slots):
             slots = to_device(torch.tensor(self._slots), self._columns.device)
             tokens = torch.empty_like(tokens).scatter_(0, slots, tokens)
-        alone = self._network.dtype.itemsize < 4 and len(tokens) == 1
+        alone = self._network.dtype.itemsize < 4 and len(tokens) == 1 and not self._masked
         repeats = 2 if alone else 1
         output = self._network(
             input_ids=tokens.repeat(repeats)[:, None],
             # Four dimensions, as of a mask that is ready: it is handed on as it is.
-            attention_mask=(self._columns + 1)[:, None, None, None],
+            attention_mask=mask,
             position_ids=self._columns.repeat(repeats)[:, None],
             past_key_values=self._cache,
             use_cache=True,
@@ -550,6 +567,16 @@ class RowBatch:
         self.logits = logits if slots is None else logits[slots]
         self._lengths = [length + 1 for length in self._lengths]
         self._columns = self._columns + 1
+
+    def _begin(self) -> torch.Tensor:
+        """Say where the next keys go; return what attention is told of the keys of each row."""
+        if not self._masked:
+            self._cache.begin(self._columns)
+            return (self._columns + 1)[:, None, None, None]
+        seen = min(self._cache.width, -(-(max(self._lengths) + 1) // _ALIGNED) * _ALIGNED)
+        self._cache.begin(self._columns, seen)
+        columns = torch.arange(seen, device=self._columns.device)
+        return (columns <= self._columns[:, None])[:, None, None, :]
 
     @torch.inference_mode()
     def keep(self, rows: Sequence[int]) -> None:

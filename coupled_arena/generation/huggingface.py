@@ -46,6 +46,7 @@ from coupled_arena.generation.self_check import SelfCheck, check_model
 from coupled_arena.generation.tokenization import Message, Tokenization
 from coupled_arena.generation.vocabulary import Vocabulary
 from coupled_arena.generation.weights import local_folder
+from coupled_arena.generation.wide_head import widen_head
 
 _log = logging.getLogger(__name__)
 ROW_ATTENTION = "row_sdpa"
@@ -113,6 +114,8 @@ class HuggingFaceModel:
             "attention": self.network.config._attn_implementation,
             "replies at once": "many" if self.batchable else "one",
         }
+        if _widens(spec):  # only where it changes the law: other records stay as they were
+            parts["head"] = "float32"
         threshold = outlier_threshold(self.network)
         if threshold is not None:
             parts["llm_int8_threshold"] = f"{threshold:g}"
@@ -190,10 +193,13 @@ class HuggingFaceModel:
 
     def start_batch(self, most_tokens: int | None = None) -> Batch:
         """Return an empty batch, whose rows and columns make no more than so many tokens."""
-        if self.network.config._attn_implementation == ROW_ATTENTION:
+        attention = self.network.config._attn_implementation
+        if attention == ROW_ATTENTION:
             return RowBatch(self.network, most_tokens)
         if not self._stacks:
             return LoneBatch(self.network)
+        if attention == "sdpa" and sees_all_keys(self.network):
+            return RowBatch(self.network, most_tokens, masked=True)
         return PaddedBatch(self.network)  # as wide as its longest row, and no wider
 
 
@@ -228,6 +234,11 @@ def load_model(spec: ModelSpec, cache: Path) -> HuggingFaceModel:
     placement = {"dtype": getattr(torch, spec.dtype), "device_map": spec.device_map}
     network = load_network(checkpoint, _quantization(spec), **placement)
     _compute_as_asked(spec, network)
+    if _widens(spec):
+        try:
+            widen_head(network)
+        except ValueError as error:
+            raise checkpoint.error(f"head_dtype = float32 cannot be: {error}.") from error
     packing = packing_in_use(checkpoint, network)
     return HuggingFaceModel(spec, network.eval(), tokenizer, packing)
 
@@ -242,6 +253,10 @@ def _check_packing(spec: ModelSpec, checkpoint: Checkpoint) -> None:
             f"its weights are quantized as {packing} already, and {spec.quantization} cannot "
             "follow; leave it out, or name a checkpoint in full precision."
         )
+
+
+def _widens(spec: ModelSpec) -> bool:
+    return spec.head_dtype == "float32" and spec.dtype != "float32"
 
 
 def _quantization(spec: ModelSpec) -> BitsAndBytesConfig | None:
@@ -263,10 +278,7 @@ def _compute_as_asked(spec: ModelSpec, network: Any) -> None:
     """
     if spec.dtype != "float32" and network.device.type != "cpu":
         return
-    config = network.config.get_text_config()
-    kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
-    plain = kinds == {"full_attention"} and not getattr(config, "sliding_window", None)
-    if plain and network._supports_attention_backend:
+    if sees_all_keys(network):
         network.set_attn_implementation(ROW_ATTENTION)
         compile_attention_loop()  # now, not in the first visitor's round
     if spec.dtype != "float32":
@@ -276,6 +288,14 @@ def _compute_as_asked(spec: ModelSpec, network: Any) -> None:
         # on processors with AVX512-BF16 it would multiply in bfloat16 instead.
         if hasattr(module, "support_avx512bf16_for_cpu"):
             module.support_avx512bf16_for_cpu = False
+
+
+def sees_all_keys(network: Any) -> bool:
+    """Tell whether all layers let a token see all before it, by attention that one can replace."""
+    config = network.config.get_text_config()
+    kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
+    plain = kinds == {"full_attention"} and not getattr(config, "sliding_window", None)
+    return plain and bool(network._supports_attention_backend)
 
 
 # Attention whose rounding depends on no neighbour in the batch.

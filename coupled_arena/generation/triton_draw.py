@@ -30,8 +30,8 @@ _LARGEST = tl.constexpr(
     3.4028234663852886e38
 )  # of 32 bits: infinity would end in what is no number
 _BLOCK = 1024  # tokens of a program that draws
-_SCAN = 4096  # tokens of a step of a program that reads a whole row
-_SCAN_WARPS = 16  # of such a program: it is a row's only one, and waits for memory
+_SCAN = 8192  # tokens of a step of a program that reads a whole row
+_SCAN_WARPS = 32  # of such a program: it is a row's only one, and waits for memory
 
 # Columns of the two tables, a row a slot of vLLM's batch.
 NOT_OURS, ANY_STOP, FIRST_STOP = range(3)  # kinds: which id stands for the end of the answer

@@ -5,19 +5,20 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import bitsandbytes
 import numpy as np
 import pytest
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig, MistralConfig
 
 from coupled_arena.core.errors import ModelError, PromptError
 from coupled_arena.core.records import Finish, Sampling
 from coupled_arena.generation.batches import PaddedBatch, PromptReading, RowBatch
-from coupled_arena.generation.huggingface import HuggingFaceModel, load_model
+from coupled_arena.generation.huggingface import HuggingFaceModel, load_model, sees_all_keys
 from coupled_arena.generation.lockstep import LockstepEngine, decode
 from coupled_arena.generation.noise import GumbelCache
 from coupled_arena.generation.running import Contender, Request
@@ -331,17 +332,41 @@ def test_a_prompt_of_several_battles_is_read_once(full, monkeypatch):
         assert float((row - expected).abs().max()) < rounding_bound(expected)
 
 
-@pytest.fixture(params=[RowBatch, PaddedBatch])
-def batch(full, request):
-    """An empty batch of either kind: one network can do with both."""
+KINDS = {"rows": RowBatch, "masked": partial(RowBatch, masked=True), "padded": PaddedBatch}
+
+
+@pytest.fixture(params=KINDS)
+def start(full, request):
+    """Start an empty batch of each kind: one network can do with all."""
     ours = full.network.config._attn_implementation
     assert isinstance(full.start_batch(), RowBatch)
-    full.network.set_attn_implementation(ours if request.param is RowBatch else "sdpa")
-    yield request.param(full.network)
+    full.network.set_attn_implementation(ours if request.param == "rows" else "sdpa")
+    yield partial(KINDS[request.param], full.network)
     full.network.set_attn_implementation(ours)
 
 
-def test_rows_survive_joins_and_keeps(full, batch):
+@pytest.fixture
+def batch(start):
+    return start()
+
+
+def test_attention_of_the_library_gets_masks_that_are_ready(full):
+    """As on a GPU in 16 bits; networks with windows make masks themselves."""
+    ours = full.network.config._attn_implementation
+    full.network.set_attn_implementation("sdpa")
+    batch = full.start_batch()
+    full.network.set_attn_implementation(ours)
+    assert isinstance(batch, RowBatch)
+    assert batch._masked
+    assert sees_all_keys(full.network)
+    for config in (
+        LlamaConfig(layer_types=["full_attention", "sliding_attention"], num_hidden_layers=2),
+        MistralConfig(sliding_window=8),
+    ):
+        assert not sees_all_keys(SimpleNamespace(config=config, _supports_attention_backend=True))
+
+
+def test_rows_survive_joins_and_keeps(full, batch, start):
     """Each row stays what its own sequence alone gives, through a batch's whole life."""
     short, middle, long = (
         list(full.encode(user(text))) for text in ("Hi", questions(20)[19], questions(144)[100])
@@ -350,7 +375,7 @@ def test_rows_survive_joins_and_keeps(full, batch):
 
     @cache
     def alone(history):
-        fresh = type(batch)(full.network)
+        fresh = start()
         fresh.add([history])
         return fresh.logits[0]
 

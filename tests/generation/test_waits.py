@@ -1,4 +1,4 @@
-"""What a step's draw costs on a device: waits of the host, and memory; counted without a device.
+"""What a step costs on a device: waits of the host, and memory; counted without a device.
 
 Tensors of the kind "meta" have shapes and no numbers. Operators on them are counted as they go by.
 """
@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
+from transformers import AutoModelForCausalLM, LlamaConfig
 
 from coupled_arena.core.records import Sampling
+from coupled_arena.generation.batches import PaddedBatch, RowBatch
 from coupled_arena.generation.model_batches import LocalBatch
 from coupled_arena.generation.noise import GumbelCache
 from coupled_arena.generation.sampling import (
@@ -27,6 +29,11 @@ from coupled_arena.generation.sampling import (
 
 ROWS, WORDS = 32, 128 * 1024
 OPERATORS = torch.ops.aten
+ASKED = {  # of a single number, two of them where no gradients are kept
+    OPERATORS._local_scalar_dense.default,
+    OPERATORS.item.default,
+    OPERATORS.is_nonzero.default,
+}
 
 
 class Counted(TorchDispatchMode):
@@ -40,7 +47,7 @@ class Counted(TorchDispatchMode):
         kwargs = kwargs or {}
         given = next((x for x in args if isinstance(x, torch.Tensor)), None)
         device = getattr(kwargs.get("device"), "type", kwargs.get("device"))
-        if function is OPERATORS._local_scalar_dense.default and given.is_meta:
+        if function in ASKED and given.is_meta:
             self.waits += 1
             return 0
         if function is OPERATORS.nonzero.default and given.is_meta:
@@ -169,3 +176,50 @@ def test_rows_that_need_all_tokens_are_drawn_from_all(monkeypatch):
     scores = outcome_scores(logits, batch._stops, sampling)
     whole = draw_at(scores, batch._noise, [(row, 0, 0) for row in range(ROWS)])
     np.testing.assert_array_equal([line.tokens[0] for line in batch.lines], whole)
+
+
+# The model's part of a step
+
+
+LENGTHS, LAYERS, HEADS, SIZE, HALF = (700, 900), 3, 4, 64, 2  # of 16-bit numbers
+
+
+@pytest.fixture(scope="module")
+def network():
+    """A network on no device, in 16 bits, with the library's attention."""
+    config = LlamaConfig(
+        vocab_size=500,
+        hidden_size=HEADS * SIZE,
+        intermediate_size=2 * HEADS * SIZE,
+        num_hidden_layers=LAYERS,
+        num_attention_heads=HEADS,
+        attn_implementation="sdpa",
+    )
+    with torch.device("meta"):
+        return AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16).eval()
+
+
+def stepped(batch):
+    """Return what a few steps, and rows that leave between them, cost."""
+    with Counted() as counted:
+        batch.add([[1] * length for length in LENGTHS * (ROWS // 2)])
+        for _ in range(3):  # has room now
+            batch.advance(torch.empty(len(batch.logits), dtype=torch.int64, device="meta"))
+    with Counted() as counted:
+        batch.advance(torch.empty(ROWS, dtype=torch.int64, device="meta"))
+        batch.keep(range(ROWS - 1))
+        batch.advance(torch.empty(ROWS - 1, dtype=torch.int64, device="meta"))
+    return counted
+
+
+def test_a_step_of_the_model_waits_for_nothing_and_copies_no_keys(network, record_property):
+    ours = stepped(RowBatch(network, masked=True))
+    padded = stepped(PaddedBatch(network))
+    keys = 2 * LAYERS * ROWS * HEADS * max(LENGTHS) * SIZE * HALF  # and values
+    record_property("waits, bytes", (ours.waits, ours.bytes))
+    record_property("waits, bytes of padded rows", (padded.waits, padded.bytes))
+    record_property("bytes of keys and values", keys)
+    assert ours.waits == 0
+    assert padded.waits > 0
+    # Those pad anew in both steps, and copy when a row leaves.
+    assert padded.bytes - ours.bytes > 2 * keys

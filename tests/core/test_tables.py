@@ -107,7 +107,7 @@ def test_a_frame_without_rows_has_its_columns(saved, content, columns):
         ("a.csv", b",a,a\n1,2,3\n", "line 1 must give each column"),
         ("a.csv", b'a,b\n"1\n",2\n3\n', "line 4 has 1 columns, the first line 2"),
         ("a.csv", b'a,b\n1,"2\n3,4\n', "cannot be read as a CSV file: unexpected end of data"),
-        ("a.csv", b"a\n\xff\n", "cannot be read as a CSV file: 'utf-8' codec"),
+        ("a.csv", b"a\n\xff\n", ", line 2 is not valid UTF-8: save the file as UTF-8."),
         ("a.csv.gz", CSV, "cannot be read: Not a gzipped file"),
         (
             "a.csv.gz",

@@ -78,7 +78,7 @@ def test_multiple_choice_as_published(saved, tmp_path, parquet):
 RUBBISH = [
     (Gsm8k(), b"", "holds no question"),
     (Gsm8k(), b"\n \n", "holds no question"),
-    (Gsm8k(), b"\xff\xfe\x00q", "cannot be read"),
+    (Gsm8k(), b"\xff\xfe\x00q", "line 1 is not valid UTF-8"),
     (Gsm8k(), b"question,answer\n", "holds no question"),
     (Gsm8k(), b"[" * 100_000, "cannot be read: maximum recursion depth"),
     (Gsm8k(), b"[1, 2]\n", "not a JSON object"),
@@ -121,7 +121,7 @@ def test_rubbish_is_named(saved, task, content, reason):
         (b"question,A,B,C,D,answer\n", "the answer is 'answer'"),
         (b"q,a,,c,d,A\n", "choice is empty"),
         (b'"q,a,b,c,d,A\n', "cannot be read"),
-        (b"\xff\xff,a,b,c,d,A\n", "cannot be read"),
+        (b"\xff\xff,a,b,c,d,A\n", "line 1 is not valid UTF-8"),
         (b"", "holds no question"),
     ],
 )

@@ -19,7 +19,7 @@ from coupled_arena.battles.closeness import (
 )
 from coupled_arena.core.choices import TokenKind
 from coupled_arena.core.errors import BattleError, ModelError, PromptError
-from coupled_arena.core.records import Finish, Mode, Origin, Prompt, Sampling
+from coupled_arena.core.records import Finish, Mode, Origin, Prompt, Sampler, Sampling
 from coupled_arena.core.settings import load_settings, resource
 from coupled_arena.generation.laws import Outcomes, Text, read_as_written, token_kind
 from coupled_arena.generation.noise import GumbelCache
@@ -217,6 +217,15 @@ def test_a_model_against_itself_is_the_same_whatever_the_noise_does(models, aske
 def test_a_model_in_a_battle_with_another_is_not_counted_against_itself(models, asked):
     own = [each for each in asked if each.battle.models[each.reply.place] == ORIGINAL]
     assert read_answers(own, (ORIGINAL, ORIGINAL), models, SAMPLING).observed == ()
+
+
+def test_only_battles_with_this_noise_are_counted_as_observed(models, asked):
+    battle, reply = asked[0].battle, asked[0].reply
+    by_bytes = replace(battle.sampling, coupling=Sampler.BYTES.coupling)
+    others = replace(battle, mode=Mode.INDEPENDENT), replace(battle, sampling=by_bytes)
+    for one, counted in ((battle, 1), *((other, 0) for other in others)):
+        found = read_answers([Asked(one, reply)], NAMES, models, SAMPLING)
+        assert len(found.observed) == counted
 
 
 def test_greedy_laws_are_certain(models, asked):

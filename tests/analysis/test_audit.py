@@ -265,7 +265,8 @@ class TestPlan:
         assert plan.cost == pytest.approx(0.01 * plan.verdicts_to_buy)
         said = "\n".join(plan_words(plan))
         assert "A 95% interval of width 0.1 for a's win rate" in said
-        assert "for each vote saved" in said
+        each = plan.cost / (plan.votes_to_cast_alone - plan.votes_to_cast)
+        assert f"{each:,.2f} for each vote saved" in said
 
     def test_a_place_apart(self, judged):
         """By the leaderboard's variance, and its cut-off for all three models: 2.3, not 1.96."""

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
+from coupled_arena.stats.coupling import score_tables
 from coupled_arena.stats.coupling.error_curves import error_curves
 from coupled_arena.stats.coupling.score_tables import ScoreTable, compare_scores
 
@@ -234,3 +235,21 @@ def test_sizes_out_of_range(sizes):
     table = ScoreTable(("a", "b"), np.ones((3, 2, 2)), np.ones((3, 2, 2)))
     with pytest.raises(ValueError, match="between 1 and 6"):
         error_curves(table, np.array(sizes, dtype=int))
+
+
+@pytest.mark.parametrize("spread", [0.5, 3.0])
+def test_fieller_s_bounds_are_the_ratios_that_a_paired_t_test_just_refuses(spread):
+    rng = np.random.default_rng(3)
+    two = rng.gamma(spread**-2, spread**2, 40)
+    one = 0.6 * two + 0.4 * rng.exponential(size=40)
+    one, two = one / one.mean(), two / two.mean()
+    low, high = score_tables._fieller(one, two, scipy.stats.t.ppf(0.975, 39))
+    assert 0 < low < 1 < high < np.inf
+    for bound in (low, high):
+        assert scipy.stats.ttest_rel(one, bound * two).pvalue == pytest.approx(0.05, rel=1e-9)
+
+
+def test_fieller_s_bound_is_infinite_where_the_denominator_may_be_none():
+    one, two = np.ones(6), np.array([0.0, 0.0, 0.0, 0.0, 0.0, 6.0])
+    assert scipy.stats.ttest_1samp(two, 0).pvalue > 0.05
+    assert score_tables._fieller(one, two, scipy.stats.t.ppf(0.975, 5))[1] == np.inf

@@ -27,6 +27,7 @@ _VERDICT = r"\[\[\s*(A|B|C|tie)\s*\]\]"
 """MT-Bench's: ``[[A]]``, ``[[B]]``, ``[[C]]``."""
 _OUTCOMES = {"a": "model_a", "b": "model_b", "c": "tie", "tie": "tie"}
 UNREADABLE = "unreadable"
+_FIGURES = ("win_rate", "rank_low", "rank_high")
 
 
 @metric(scores="unreduced")
@@ -90,11 +91,8 @@ def _ranked(rows: list[dict[str, Any]], alpha: float) -> dict[str, float]:
         return {}
     found: dict[str, float] = {}
     for row in rank(pd.DataFrame(rows), alpha=alpha).to_dict()["models"]:
-        found |= {f"{row['model']} {name}": row[name] for name in ("win_rate", *_RANKS)}
+        found |= {f"{row['model']} {name}": row[name] for name in _FIGURES}
     return found
-
-
-_RANKS = ("rank_low", "rank_high")
 
 
 @scorer(metrics=[rank_sets()])

@@ -36,7 +36,7 @@ settings.register_profile("new", deadline=None, suppress_health_check=[HealthChe
 settings.register_profile("same", parent=settings.get_profile("new"), derandomize=True)
 
 # What only the second set starts: the demo's weights, and the package as others install it.
-COSTLY = {"demo_models", "installed"}
+COSTLY = {"weights_cache", "installed"}
 
 
 def pytest_addoption(parser):

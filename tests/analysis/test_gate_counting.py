@@ -177,6 +177,7 @@ def runs_in(store, seeds, lost=0):
             store.add_battle(made, marks)
 
 
+@pytest.mark.slow
 def test_runs_of_several_seeds_are_told_and_one_may_be_chosen(tmp_path):
     path = tmp_path / "arena.duckdb"
     with Store.open(path) as store:

@@ -139,6 +139,7 @@ def reference(rows, model):
     }
 
 
+@pytest.mark.slow
 def test_the_audit_agrees_with_the_rows(graded, call):
     db, rows, *_ = graded
     code, out, _ = call("audit", "--truth", "benchmark", "--db", db, "--json")

@@ -344,6 +344,7 @@ def test_most_voters_are_one(voted, call):
     assert any(said.startswith("The majority of voters is one vote") for said in answer["warnings"])
 
 
+@pytest.mark.slow
 def test_no_majority_of_nothing(voted):
     store = ca.open(voted)
     with pytest.raises(ArenaError, match="no judge 'x'"):

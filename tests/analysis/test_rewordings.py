@@ -29,6 +29,7 @@ from coupled_arena.views.words.audit import audit_warnings
 from coupled_arena.views.words.leaderboard import board_warnings
 from coupled_arena.views.words.plan import plan_words
 from tests.batches import at_once
+from tests.families import first_of
 from tests.store.conftest import make_battle, make_vote
 
 TOLD = "2 questions of a benchmark were put in different words"
@@ -97,7 +98,7 @@ def test_what_counts_together_is_told(run):
         assert any(note.startswith(TOLD) for note in notes) == mixed, name
 
 
-@pytest.mark.parametrize("run", ["question", "nothing"])
+@pytest.mark.parametrize("run", first_of("question", "nothing"))
 def test_what_is_drawn_again_and_again_is_told(run, call, tmp_path):
     with Store.open(tmp_path / "arena.duckdb") as store:
         fill(store, RUNS[run])

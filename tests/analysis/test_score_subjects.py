@@ -108,6 +108,7 @@ def test_another_column_of_text_is_named_and_can_be_left_out(call, scores):
     assert len(answer(call, "--scores", path, "--models", "a,b")["pairs"]) == 1
 
 
+@pytest.mark.slow
 def test_risk_tells_a_subject_from_a_metric(call, scores):
     rows = [
         f"{model},{prompt},{SUBJECTS[prompt % 2]},{(prompt * (3 + place)) % 7}\n"

@@ -88,6 +88,7 @@ def _beside(standing):
     return {name: value for name, value in row.items() if plain[name] != value}
 
 
+@pytest.mark.slow
 def test_a_loss_of_one_candidate_is_of_that_one():
     plan = plan_of(60)
     with Store.in_memory() as store:

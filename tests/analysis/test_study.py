@@ -109,6 +109,7 @@ def test_a_variant_computes_where_its_original_does(small, tmp_path, rounded):
     assert study_models.original(study_models.SMOL, tmp_path, "cuda:1").device_map == "cuda:1"
 
 
+@pytest.mark.slow
 def test_a_variant_that_does_not_load_leaves_the_others_to_answer(small, tmp_path, monkeypatch):
     base = ModelSpec(name=RED, folder=small, dtype="float32", device_map="cpu")
     group = Variant("same", 4), Variant("broken", 4)

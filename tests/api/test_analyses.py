@@ -156,6 +156,7 @@ def test_logs_are_ranked_from_python_too(tmp_path):
         ca.risk(tmp_path / "absent")
 
 
+@pytest.mark.slow
 def test_risk_of_a_store_is_what_the_command_says(database, call):
     expected = said(
         *(call, "risk", "--db", database, "--metrics", "verdicts", "--judge", "gpt"),

@@ -80,6 +80,7 @@ def test_nothing_blind_tells_names_mode_seed_or_battle(annotate, store):
     assert not any(secret in text for secret in (*MODELS, "coupled", f"{EXPERIMENT:x}"))
 
 
+@pytest.mark.slow
 def test_everything_is_asked_once(annotate, store):
     made = fill(store, QUESTIONS[:3], modes=(Mode.COUPLED, Mode.INDEPENDENT), repetitions=2)
     annotation = annotate()
@@ -138,6 +139,7 @@ def test_whoever_votes_at_once_gets_different_battles(annotate, store):
         assert len(set(shown.values())) == 6
 
 
+@pytest.mark.slow
 def test_what_is_level_comes_in_any_order(annotate, store):
     fill(store, QUESTIONS)
     first = [annotate(seed) for seed in range(60)]
@@ -149,6 +151,7 @@ def test_what_is_level_comes_in_any_order(annotate, store):
     assert sum((n - 10) ** 2 / 10 for n in seen.values()) < 22.1
 
 
+@pytest.mark.slow
 def test_many_vote_at_once(annotate, store):
     made = fill(store, QUESTIONS[:5])
     made += fill(store, QUESTIONS[5:], texts=["same", "same"])

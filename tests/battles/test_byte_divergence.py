@@ -55,6 +55,7 @@ def shared(one, other):
     return next((at for at, (x, y) in pairs if x != y), len(one))
 
 
+@pytest.mark.slow
 def test_answers_part_at_the_first_byte_that_differs(models):
     kinds = Counter()
     for seed in range(60):

@@ -147,6 +147,7 @@ def test_laws_that_are_read_as_written_are_those_that_tokens_were_drawn_from(mod
     assert all(again == token for again, token in drawn)
 
 
+@pytest.mark.slow
 def test_models_that_read_otherwise_than_they_write_read_as_they_write(models, asked, monkeypatch):
     at_once = read_answers(asked, NAMES, models, SAMPLING)
     monkeypatch.setattr("coupled_arena.battles.closeness.reads_otherwise", lambda _: True)

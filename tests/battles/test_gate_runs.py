@@ -69,6 +69,7 @@ def test_a_run_ends_once_it_is_known_and_asks_no_more(models):
     assert watcher.gate.seen == made.battles
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_from_what_is_stored(tmp_path):
     path = tmp_path / "quiz.jsonl"
     row = {"category": "sums", "question": "1 + 1?", "prefix": "It is", "answer": "2"}

@@ -148,6 +148,7 @@ def test_what_is_stopped_goes_on_with_the_same_battles(make, models, worker, sto
     assert all(store.battle(name) == battle for name, battle in done.items())
 
 
+@pytest.mark.slow
 def test_another_margin_begins_with_the_answers_there_are(make, models, worker, store):
     service = make(models, worker)
     first = service.start(asked(margin=0.01))
@@ -161,6 +162,7 @@ def test_another_margin_begins_with_the_answers_there_are(make, models, worker, 
     assert read_standing(store, second).answered == QUESTIONS
 
 
+@pytest.mark.slow
 def test_a_gate_of_the_command_does_not_end_those_of_the_app(make, models, worker, store):
     """It has a seed of its own, and another noise."""
     service = make(models, worker)
@@ -381,6 +383,7 @@ def test_a_closing_arena_ends_the_run_and_begins_none(make, models):
         service.start(asked())
 
 
+@pytest.mark.slow
 def test_runs_are_counted_again_where_there_is_something_new(make, models, worker, store):
     service, live = make(models, worker), LiveGates(store, rest=0.0)
     assert live.all() == ()

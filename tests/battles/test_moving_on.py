@@ -114,6 +114,7 @@ def test_nobody_moves_on_from_names_that_are_to_be_told(annotate, store):
     assert annotation.view("eve", first).recorded
 
 
+@pytest.mark.slow
 def test_second_votes_are_kept_as_where_one_waits(annotate, store):
     fill(store, QUESTIONS)
     annotation = annotate(share=0.2)

@@ -40,6 +40,7 @@ def prefers_the_longer(view):
     return (1, 2) if (len(first), first) > (len(second), second) else (2, 1)
 
 
+@pytest.mark.slow
 def test_nobody_is_asked_again_about_names_they_were_told(annotate, store):
     """As where an arena told names after each vote, and begins to keep them back."""
     fill(store, QUESTIONS)
@@ -55,6 +56,7 @@ def test_nobody_is_asked_again_about_names_they_were_told(annotate, store):
     backlog.close()
 
 
+@pytest.mark.slow
 def test_a_share_comes_twice_well_apart_and_turned(annotate, store):
     made = {battle.id: battle for battle in fill(store, QUESTIONS)}
     came = vote_on_all(annotate(), "eve", prefers_the_longer)
@@ -85,6 +87,7 @@ def test_second_votes_are_on_no_board(annotate, store):
     assert rows(store, "select distinct ranks from repeats") == [([2, 1],)]  # of the other side
 
 
+@pytest.mark.slow
 def test_three_answers_keep_their_ranks(annotate, store):
     fill(store, QUESTIONS[:20], MODELS)
     vote_on_all(annotate(0.5), "eve", lambda view: (1, 2, 3))
@@ -98,6 +101,7 @@ def test_nothing_comes_twice_within_ten(annotate, store):
     assert annotation.opens("eve")
 
 
+@pytest.mark.slow
 def test_a_share_is_done_with_its_repeats(annotate, store):
     fill(store, QUESTIONS[:20])
     annotation = annotate(0.1)
@@ -113,6 +117,7 @@ def test_a_share_is_done_with_its_repeats(annotate, store):
     assert annotation.opens("eve")
 
 
+@pytest.mark.slow
 def test_repeats_stay_where_they_are_after_a_restart(annotate, store):
     fill(store, QUESTIONS)
     annotation = annotate()
@@ -157,6 +162,7 @@ def test_a_second_vote_can_be_undone_and_explained(annotate, store):
     assert rows(store, "select count(*) from rationales") == [(0,)]
 
 
+@pytest.mark.slow
 def test_one_that_is_left_open_is_stored_when_the_server_ends(annotate, store):
     fill(store, QUESTIONS)
     annotation = annotate()

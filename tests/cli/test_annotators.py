@@ -101,6 +101,7 @@ def test_names_where_they_are_asked_for(call, db, tmp_path):
     assert (code, json.loads(printed)["rejected"]) == (0, []), err
 
 
+@pytest.mark.slow
 def test_a_board_of_one_person(call, db):
     _, voter = voted(db, call)
     for called in ("Ann", voter):

@@ -207,6 +207,7 @@ def test_replay_in_a_new_process_is_identical_until_a_token_is_altered(
     assert answer["score_gap"] is None or answer["score_gap"] > 0.01
 
 
+@pytest.mark.slow
 def test_explain_names_the_first_difference(call, generated, config):
     ids = battle_ids(generated)
     with Store.open(generated, read_only=True) as store:

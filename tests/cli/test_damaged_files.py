@@ -20,6 +20,7 @@ from coupled_arena.store.connection import MIGRATIONS, migrate
 from coupled_arena.store.database import Store
 from coupled_arena.store.transfer.importing_scores import import_scores
 from coupled_arena.store.transfer.snapshots import row_counts_of
+from tests.families import first_of
 from tests.store import whole
 from tests.store.conftest import make_battle, make_vote
 
@@ -122,7 +123,7 @@ def blank(db):
             file.write(bytes(262_144))
 
 
-@pytest.mark.parametrize("command", READING)
+@pytest.mark.parametrize("command", first_of(*READING))
 def test_no_command_reads_what_is_torn(refused, db, tmp_path, command):
     blank(db)
     before = db.read_bytes()
@@ -164,6 +165,7 @@ def disk(tmp_path):
     subprocess.run(["umount", str(folder)], check=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("way", "why"), [("full", "the disk is full"), ("read-only", "ead-only file system")]
 )
@@ -224,6 +226,7 @@ def test_a_kill_within_a_step_leaves_the_one_before(db, tmp_path):
         assert [found for found in examine(cursor) if found.wrong] == []
 
 
+@pytest.mark.slow
 def test_a_clock_that_goes_back_changes_no_order():
     """The last vote stands, whatever time it says; only the doctor minds."""
     with Store.in_memory() as store:
@@ -318,7 +321,7 @@ def odd_files(path):
     yield "folder"
 
 
-@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("reader", first_of(*READERS))
 def test_files_that_are_read(call, db, tmp_path, reader):
     name, command = READERS[reader]
     path = tmp_path / name

@@ -92,6 +92,7 @@ def test_resample_takes_the_leaderboards_filters(call, db):
     assert (code, "no comparisons that have both" in err) == (1, True)
 
 
+@pytest.mark.slow
 def test_figures_are_pages_of_their_own(call, db, tmp_path):
     alphas = ["--alpha", "0.01,0.05,0.3", "--plots", tmp_path / "figures", "--json"]
     code, out, _ = call(*resampling(db, *alphas))
@@ -199,6 +200,7 @@ def test_simulate_with_ties_as_losses(call, options):
     assert np.mean(answer["theta"]) == pytest.approx(0.4)
 
 
+@pytest.mark.slow
 def test_simulate_several_judges(call):
     size = ("--models", 3, "--human", 120, "--judge-only", 600, "--repeats", 40)
     widths = []

@@ -9,6 +9,7 @@ import pytest
 
 from coupled_arena.store.database import Store
 from coupled_arena.store.transfer.export import fingerprint
+from tests.families import first_of
 from tests.store.conftest import make_battle, make_vote
 
 
@@ -28,7 +29,7 @@ def fingerprint_of(path):
 
 
 @pytest.mark.parametrize("format", ["parquet", "jsonl", "csv"])
-@pytest.mark.parametrize("by_folder", [True, False])
+@pytest.mark.parametrize("by_folder", first_of(True, False))
 def test_an_export_is_imported_whole(call, tmp_path, db, format, by_folder):
     out, copy = tmp_path / "out", tmp_path / "copy.duckdb"
     assert call("export", "--out", out, "--format", format, "--db", db)[0] == 0

@@ -100,6 +100,7 @@ def test_a_card_lies_beside_the_table(take, db, tmp_path, format, file):
     assert f"coupled-arena {VERSION}" in body
 
 
+@pytest.mark.slow
 def test_the_cards_own_lines_read_the_table(take, tmp_path, monkeypatch, capsys):
     for format in ("flat", "flat-csv"):
         assert take(format=format)[0] == 0

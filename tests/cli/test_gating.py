@@ -79,6 +79,7 @@ def test_one_that_ended_early_goes_on_and_is_in_reports(gate, call, tmp_path):
     ] * 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("look", ["always", "once"])
 def test_nobody_guesses_the_seed_and_the_same_command_goes_on(gate, look):
     """People may vote on the battles: who guesses the seed knows the sides."""
@@ -104,6 +105,7 @@ def test_nobody_guesses_the_seed_and_the_same_command_goes_on(gate, look):
     assert again["drawn"]["experiment"] == seed  # anybody may guess 9
 
 
+@pytest.mark.slow
 def test_figures_are_written(gate, tmp_path):
     asked = RED, GREEN, BLUE, "--task", "quiz", "--margin", "0.3", "--most-prompts", "4"
     _, answer, _ = gate(*asked, "--plots", tmp_path / "plots")

@@ -86,6 +86,7 @@ def errors(covariance):
     return np.sqrt(np.diag(covariance))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", ["human", "judge"])
 def test_votes_and_verdicts_by_themselves(board, rows, source):
     own, _ = rows

@@ -95,6 +95,7 @@ def test_pictures_tables_and_numbers(call, votes, tmp_path):
     assert answer["settings"]["alpha"] == []
 
 
+@pytest.mark.slow
 def test_pictures_ask_no_host_outside(call, votes, tmp_path, monkeypatch):
     pages = []
 
@@ -107,6 +108,7 @@ def test_pictures_ask_no_host_outside(call, votes, tmp_path, monkeypatch):
     assert "http" not in pages[0]
 
 
+@pytest.mark.slow
 def test_without_a_browser_there_are_pages(call, votes, tmp_path, monkeypatch, caplog):
     def draw(*_, **__):
         raise ChromeNotFoundError
@@ -119,6 +121,7 @@ def test_without_a_browser_there_are_pages(call, votes, tmp_path, monkeypatch, c
     assert "plotly" in (out / "judge-figure-3.html").read_text()
 
 
+@pytest.mark.slow
 def test_a_browser_that_fails_is_told(call, votes, tmp_path, monkeypatch):
     def draw(*_, **__):
         raise RuntimeError("it died\nat once")

@@ -95,6 +95,7 @@ def test_repetitions_are_drawn_with_their_prompt(answer, write):
     assert found["mean_win_rate"]["sample"] == [0, 1]
 
 
+@pytest.mark.slow
 def test_portfolio_and_metrics(answer, write):
     found = answer(write(WIDE), "--lower-is-better", "toxicity")
     assert found["order1"]["violation"][0][1] == 0

@@ -95,6 +95,7 @@ def test_an_unknown_language_is_refused_in_one_line(capsys, tmp_path, monkeypatc
     assert not (tmp_path / "arena.duckdb").exists()
 
 
+@pytest.mark.slow
 def test_a_language_is_one_for_a_process_and_constants_follow_it():
     program = (
         "from coupled_arena.views.own_votes import criterion_words\n"

@@ -247,6 +247,7 @@ def test_json_of_analyses(answer, db, tmp_path, monkeypatch, command):
     check_keys(f"{command} json", [answer(*words, *more, "--db", db) for more in asked])
 
 
+@pytest.mark.slow
 def test_json_of_a_gate(call, db, tmp_path):
     """Its exit code is the verdict; costs are known of models that answered here."""
     with Store.open(tmp_path / "run.duckdb") as store:
@@ -285,6 +286,7 @@ def test_json_without_a_store(answer):
     )
 
 
+@pytest.mark.slow
 def test_json_of_transfers(answer, db, tmp_path, monkeypatch):
     out, wrong = tmp_path / "out", tmp_path / "wrong.csv"
     sent = Published("https://huggingface.co/datasets/lab/votes", private=True)
@@ -330,6 +332,7 @@ def test_json_of_a_restoration(answer, db, tmp_path):
     check_keys("restore json", [answer("restore", "--db", path)])
 
 
+@pytest.mark.slow
 def test_json_of_a_doctor(answer, tmp_path):
     path = tmp_path / "arena.duckdb"
     with Store.open(path) as store:

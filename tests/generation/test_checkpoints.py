@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import AutoTokenizer, BitsAndBytesConfig, LlamaConfig, LlamaForCausalLM
+from transformers import BitsAndBytesConfig, LlamaConfig, LlamaForCausalLM
 
 from coupled_arena.core.catalog import ModelSpec
 from coupled_arena.core.errors import ModelError
 from coupled_arena.generation import checkpoints
 from coupled_arena.generation.huggingface import load_model
 from coupled_arena.generation.vocabulary import _byte_alphabet
-from coupled_arena.generation.weights import local_folder
 from coupled_arena.store.database import Store
+from tests.small_models import TOKENS, tokenizer
 
 AWQ = {"quant_method": "awq", "bits": 4, "group_size": 32, "version": "gemm", "zero_point": True}
 FP8 = {"quant_method": "fp8", "weight_block_size": [32, 32], "activation_scheme": "dynamic"}
@@ -34,16 +34,15 @@ without_gpu = pytest.mark.skipif(
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory, demo_catalog, weights_cache):
-    """A network of two small layers, saved with the demo's tokenizer."""
+def whole(tmp_path_factory):
+    """A network of two small layers, saved with a tokenizer of a thousand tokens."""
     folder = tmp_path_factory.mktemp("tiny") / "whole"
     torch.manual_seed(0)
     sizes = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2}
     heads = {"num_attention_heads": 2, "num_key_value_heads": 1}
-    config = LlamaConfig(vocab_size=49152, tie_word_embeddings=True, **sizes, **heads)
+    config = LlamaConfig(vocab_size=TOKENS, tie_word_embeddings=True, **sizes, **heads)
     LlamaForCausalLM(config).save_pretrained(folder)
-    source = local_folder(demo_catalog["SmolLM2-135M"], weights_cache)
-    AutoTokenizer.from_pretrained(source).save_pretrained(folder)
+    tokenizer().save_pretrained(folder)
     return folder
 
 
@@ -193,6 +192,7 @@ def test_a_quantized_checkpoint_runs_as_it_was_quantized(changed, tmp_path, whol
     assert model.arithmetic["quantization"] == "fp8, unpacked when loaded"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("bits", "threshold"), [(8, 6.0), (8, 0.0), (4, None)])
 def test_a_checkpoint_of_bitsandbytes(whole, tmp_path, bits, threshold):
     """Its own outlier threshold decides whether battles may share a batch."""

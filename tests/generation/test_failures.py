@@ -134,6 +134,7 @@ def test_no_error_ends_the_engine(serving, error, where):
     assert worker.battles == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["add", "advance", "keep"])
 def test_battles_of_other_models_go_on_as_if_nothing_had_happened(serving, where):
     """A round with the failing model ends; one without it, running at the same time, does not."""

@@ -19,6 +19,7 @@ from coupled_arena.core.catalog import ModelSpec
 from coupled_arena.core.errors import ModelError
 from coupled_arena.generation import weights
 from coupled_arena.generation.weights import unpack
+from tests.families import first_of
 
 # Random blocks have scales that are no numbers; their bits are compared.
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered", "ignore:invalid value")
@@ -110,7 +111,7 @@ def test_every_kind_of_block_becomes_the_same_bits(kind, dtype, tmp_path, monkey
         assert bits(tensor) == bits(expected[name]), name
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("dtype", first_of(torch.bfloat16, torch.float32), ids=str)
 def test_an_embedding_is_never_held_whole(dtype, tmp_path, monkeypatch):
     """NumPy and Python together take less than half of what it takes in 16 bits."""
     monkeypatch.setattr(weights, "_CHUNK", 1 << 16)

@@ -50,6 +50,7 @@ def test_what_it_tells(run, tmp_path):
     assert one["rates"]["floor"] == pytest.approx(told["bandwidth"] / step)
 
 
+@pytest.mark.slow
 def test_words_that_differ_are_an_error(run, monkeypatch):
     """As of a device that computes them otherwise."""
     words = iter(range(99))

@@ -117,6 +117,7 @@ def test_answers_grow_while_a_long_prompt_is_read_and_nobody_is_moved_by_a_bit(m
     assert [running.lines[0].tokens for running in runs] == alone
 
 
+@pytest.mark.slow
 def test_keys_stay_within_their_room(model, monkeypatch):
     """Rows come and go and widths double; rows times columns never exceed what was allowed."""
     from coupled_arena.generation import batches

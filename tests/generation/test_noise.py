@@ -171,6 +171,7 @@ places = st.tuples(
 KEYS = torch.from_numpy(np.random.default_rng(0).integers(-(2**63), 2**63 - 1, size=37))
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(
     calls=st.lists(st.lists(places, min_size=1, max_size=6), min_size=1, max_size=6),

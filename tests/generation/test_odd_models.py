@@ -246,6 +246,7 @@ def test_a_template_writes_no_more_than_it_may():
         rendered("{{ 'x' * 9000000 }}", HELLO, {})
 
 
+@pytest.mark.slow
 def test_what_takes_too_long_or_too_much_ends():
     """In the main thread time is bounded, memory everywhere."""
     with pytest.raises(TooMuchError, match=r"more than 0\.2 s"), bounded(0.2, 1 << 30):

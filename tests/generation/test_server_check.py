@@ -63,6 +63,7 @@ def test_two_models_need_not_say_the_same(serve, models, call):
     assert found["same"] < 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("plugin", "noise", "remedy"),
     [
@@ -84,6 +85,7 @@ def test_a_server_with_other_noise(serve, models, call, plugin, noise, remedy):
     assert out.endswith("The servers do not share this noise.\n")
 
 
+@pytest.mark.slow
 def test_servers_that_tell_no_laws_are_compared_by_their_words(serve, models, call):
     one, two = serve(models[0], tells=5), serve(models[0])
     code, found = checked(call, one, two)

@@ -102,6 +102,7 @@ def test_win_rates_are_drawn_with_intervals_and_stars():
     assert not made.values  # nothing that the paper says is of these models
 
 
+@pytest.mark.slow
 def test_a_whole_paper_is_made_from_what_is_there(tmp_path):
     said = []
     place = OutputFolder(tmp_path / "out", ("html",), "data")

@@ -56,6 +56,7 @@ def test_power_rises_with_the_number_of_scores():
             assert relative.limit == pytest.approx(2 * absolute.limit)
 
 
+@pytest.mark.slow
 def test_a_test_as_printed_decides_by_the_estimate():
     plan = DominancePlan(
         paired=False, bootstraps=200, threshold=0.45, p_values=PValues.PERCENTILE, seed=3
@@ -69,6 +70,7 @@ def test_a_test_as_printed_decides_by_the_estimate():
     assert found[True].percentile < 0.0125 + 3 * (0.0125 * 0.9875 / 200) ** 0.5
 
 
+@pytest.mark.slow
 def test_four_of_five_risks_agree_with_dominance():
     found = {each.risk: each for each in consistencies(3000, seed=1)}
     assert {risk for risk, each in found.items() if each.contradictions} == {Risk.DEVIATION}

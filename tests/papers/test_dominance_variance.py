@@ -68,6 +68,7 @@ def test_theory_and_bootstrap_agree(paired):
         assert limits.relative[order][places] == pytest.approx(relative, rel=0.15)
 
 
+@pytest.mark.slow
 def test_theory_agrees_with_repeated_draws():
     estimates = np.array(
         [violation_ratios(samples(seed, 1500, 1.0))[:, 0, 1] for seed in range(800)]

@@ -124,6 +124,7 @@ def test_a_radar_tells_the_numbers_at_the_ends_of_its_axes(tmp_path):
         assert text.endswith(f"{low} to {high}")
 
 
+@pytest.mark.slow
 def test_a_vote_is_worth_votes(tmp_path):
     source = source_of(tmp_path, made_up(("gpt",)), ("gpt",))
     (figure,) = item_of(paper_of("judge"), "figure-3").make(source).figures.values()

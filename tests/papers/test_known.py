@@ -202,6 +202,7 @@ def test_agreement_of_twelve_models_stands_beside_no_others(tmp_path, monkeypatc
     assert made_rows("risk", item, of_scores(path, **settings)) == []
 
 
+@pytest.mark.slow
 def test_rankings_by_another_judge_stand_beside_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(risk, "PROMPTS", 24)
     models = tuple(risk.INSTRUCTED.spellings)

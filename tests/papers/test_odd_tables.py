@@ -128,6 +128,7 @@ def made_or_told(paper, name, source):
         return Made({})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("paper", "items", "frame"), list(cases()))
 def test_numbers_or_one_line(tmp_path, paper, items, frame):
     path = tmp_path / "scores.csv"

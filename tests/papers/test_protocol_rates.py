@@ -55,6 +55,7 @@ def test_rates_of_pairs_and_their_tests(voted):
         assert pair.published_p_value == pytest.approx(2 * norm.sf(abs(z)), rel=1e-9)
 
 
+@pytest.mark.slow
 def test_intervals_allow_for_prompts_by_loops(voted):
     """Wilson's, with as many trials as leave the variance of means over prompts."""
     _, rows, found = voted

@@ -69,6 +69,7 @@ def test_a_whole_run_with_two_judges(call, files, tmp_path):
     assert all(row["made"] is None for row in made["figure-1"]["published"])
 
 
+@pytest.mark.slow
 def test_votes_alone_have_their_pairs_and_say_what_is_missing(call, files, tmp_path):
     code, text, err = call(
         "reproduce", PAPER, *files[:2], *QUICK, "--out", tmp_path / "out", "--json"
@@ -99,6 +100,7 @@ def test_few_votes_are_enough_for_a_figure(call, tmp_path, battles):
         assert code == 0, err
 
 
+@pytest.mark.slow
 def test_more_votes_than_there_are(call, files, tmp_path):
     for item in ("figure-1", "simulated-overlap"):
         options = ["--sizes", 99999, "--out", tmp_path / "out"]

@@ -177,6 +177,7 @@ def test_so_many_bootstrap_samples_that_a_pair_can_win(table):
     assert risk_settings(scores, alpha=0.5).bootstraps == 1000
 
 
+@pytest.mark.slow
 def test_violated_areas_of_two_models(table):
     found = made("figure-4", judged(table, models=("baker", "able")))
     (first, second) = found.tables["ratios"].records()

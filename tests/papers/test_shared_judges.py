@@ -83,6 +83,7 @@ def test_rows_that_all_have_judged(tmp_path, judges):
         assert {cell: counts[cell] for cell in cells} == cells
 
 
+@pytest.mark.slow
 def test_some_judges_and_models(tmp_path):
     rows = made_up(("x", "y"))
     source = source_of(tmp_path, rows, ("x", "y"), judges=("y",), models=("carl", "able"))
@@ -92,6 +93,7 @@ def test_some_judges_and_models(tmp_path):
     assert found.votes.counts.sum() == len(kept)
 
 
+@pytest.mark.slow
 def test_judges_of_other_battles_have_nothing_to_share(tmp_path):
     rows = made_up(("x", "y"))
     for number, row in enumerate(rows):

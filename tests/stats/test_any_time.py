@@ -21,6 +21,7 @@ from coupled_arena.stats.simulation.coverage import SimulationPlan, estimate_dra
 from coupled_arena.stats.simulation.rank_set_runs import Ranking
 from coupled_arena.stats.simulation.truths import Campaign, SimulatedTruth, evenly
 from coupled_arena.stats.simulation.watching import WatchPlan, watch
+from tests.families import first_of
 
 
 def two(wins, losses, ties=0):
@@ -58,7 +59,7 @@ def test_the_capital_is_the_mean_over_what_the_gambler_believes(wins, losses):
     assert np.exp(any_time.log_capital(wins, losses)) == pytest.approx(mean, rel=1e-8), error
 
 
-@pytest.mark.parametrize("alpha", [0.05, 0.2])
+@pytest.mark.parametrize("alpha", first_of(0.05, 0.2))
 def test_two_models_are_separated_where_the_capital_suffices(alpha):
     for votes in (20, 100, 700):
         for wins in range(votes // 2, votes + 1):
@@ -66,6 +67,7 @@ def test_two_models_are_separated_where_the_capital_suffices(alpha):
             assert apart(two(wins, votes - wins, ties=13), alpha) == enough, (wins, votes)
 
 
+@pytest.mark.slow
 def test_equal_models_are_seldom_separated_at_any_time():
     """Exactly, by the law of a fair coin: what is absorbed at the capital's limit."""
     alive, looks = np.array([1.0]), 1000  # by wins

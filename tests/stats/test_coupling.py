@@ -176,6 +176,7 @@ def test_the_interval_of_the_change_of_ties_holds_it(per_prompt):
     assert held / repeats >= 0.95 - 3 * (0.95 * 0.05 / repeats) ** 0.5
 
 
+@pytest.mark.slow
 def test_the_test_holds_its_level():
     """Both protocols alike: rejected at .05 in about one of twenty."""
     repeats, rng = 2000, np.random.default_rng(9)

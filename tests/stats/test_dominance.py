@@ -74,6 +74,7 @@ numbers = st.one_of(
 samples = st.lists(numbers, min_size=1, max_size=9)
 
 
+@pytest.mark.slow
 @settings(max_examples=500)
 @given(samples, samples)
 def test_two_routes_agree(x, y):

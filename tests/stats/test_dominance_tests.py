@@ -295,6 +295,7 @@ def repeated(rng):
     return (prompts + 0.5 * rng.normal(size=(2, 60, 5))).reshape(2, -1)
 
 
+@pytest.mark.slow
 def test_replies_to_one_prompt_are_not_independent():
     settings = {"bootstraps": 199, "paired": False, "correction": Correction.NONE}
     whole = rejections(repeated, DominancePlan(**settings, repetitions=5), 400, (0, 1))

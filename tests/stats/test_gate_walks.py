@@ -10,6 +10,7 @@ import pytest
 from coupled_arena.stats.gate.betting import Bets, Claim, Gate
 from coupled_arena.stats.gate.expected import further
 from coupled_arena.stats.gate.walks import interval, walk
+from tests.families import first_of
 from tests.stats.test_gate_betting import flips, looks, shown_after
 
 ALPHA = 0.05
@@ -85,10 +86,7 @@ def test_a_rare_large_group_that_loses_all_is_no_longer_missed(rng, size):
 
 @pytest.mark.parametrize(
     ("flip", "seen"),
-    [
-        *((0.0, 52), (0.1, 50)),
-        *(pytest.param(0.03, seen, marks=pytest.mark.slow) for seen in (100, 400)),
-    ],
+    first_of((0.0, 52), (0.1, 50), (0.03, 100), (0.03, 400)),
 )
 def test_how_many_more_are_expected_is_right_in_the_middle(rng, flip, seen):
     """The median of what is told over what it takes, of those that go on, is near 1.
@@ -107,6 +105,7 @@ def test_how_many_more_are_expected_is_right_in_the_middle(rng, flip, seen):
     assert ratio == pytest.approx(1, abs=0.05 if flip == 0 else 0.4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("lost", "gained", "seen", "most"),
     [

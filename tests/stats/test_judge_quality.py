@@ -58,6 +58,7 @@ def test_little_says_little():
     assert calibration(np.zeros((0, 3)), np.zeros((0, 3)), CastRows.each(nothing)) is None
 
 
+@pytest.mark.slow
 def test_intervals_of_self_preference_keep_their_promise():
     """Of a judge that prefers its own model .08 more often, on 60 prompts with 1 to 6 votes."""
     rng, runs, held = np.random.default_rng(3), 2_000, 0

@@ -153,6 +153,7 @@ def test_rank_sets_and_intervals_keep_their_promise(runs, way):
     assert (np.abs(bias) < 4 * error).all()
 
 
+@pytest.mark.slow
 def test_probabilities_say_more_than_verdicts(runs):
     """By a calibrated judge that is noisy in each order, with 4 verdicts alone for each vote."""
     variance = {way: np.mean([np.trace(e.covariance) for e in made]) for way, made in runs.items()}

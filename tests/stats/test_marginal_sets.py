@@ -89,6 +89,7 @@ def test_real_votes_leave_fewer_ranks_to_each_model_alone(cutoff):
     assert marginal.sizes.mean() < joint.sizes.mean()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spread", [0.0, 0.3, 2.0])
 def test_each_covers(spread):
     truth, repeats = SimulatedTruth(evenly(4, spread), 200, 600, ties=0.3), 150

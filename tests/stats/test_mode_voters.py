@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from coupled_arena.stats import crossed
+from tests.families import first_of
 from tests.stats.mode_votes import ModeCampaign, ModeVotes, wrong
 
 
@@ -75,6 +76,7 @@ def test_voters_and_prompts_are_those_of_a_loop_over_rows():
     assert np.array_equal(like.pairs.difference, these.pairs.difference, equal_nan=True)
 
 
+@pytest.mark.slow
 def test_tastes_of_people_who_vote_in_both_modes_cancel():
     """As many votes of each person in each mode: less is left than if nobody had a taste."""
     ratio = []
@@ -116,12 +118,12 @@ def test_where_one_person_voted_in_a_mode_others_tell_how_tastes_differ():
 
 @pytest.mark.parametrize(
     ("truth", "today"),
-    [
+    first_of(
         (ModeCampaign(3, 20, 2000), 0.2),
         (ModeCampaign(3, 20, 2000, coupled=0), 0.0),
         (ModeCampaign(2, 30, 3000, prompts=60, prompt_effect=1.0), 0.2),
         (ModeCampaign(3, 20, 2000, taste=0.0, tendency=0.0), 0.0),
-    ],
+    ),
     ids=["one mode each", "both modes", "shared prompts", "nobody has a taste"],
 )
 def test_the_level_holds_for_people_like_the_voters(truth, today):

@@ -8,6 +8,7 @@ import pytest
 
 from coupled_arena.stats.coupling.error_curves import Gain, published_curves, published_sizes
 from coupled_arena.stats.coupling.score_tables import ScoreTable, compare_scores
+from tests.families import first_of
 from tests.stats.test_score_tables import DIGITS, drawn, golden, needs_real_scores, real
 
 
@@ -55,7 +56,7 @@ def by_loops(table, repeats, seed, tolerance):
     return list(sizes), errors, best
 
 
-@pytest.mark.parametrize(("seed", "tolerance"), [(0, 0.05), (0, 0.2), (3, 0.2)])
+@pytest.mark.parametrize(("seed", "tolerance"), first_of((0, 0.05), (0, 0.2), (3, 0.2)))
 def test_curves_and_gain_are_those_of_loops(seed, tolerance):
     table = drawn(np.random.default_rng(8), 50, 10, 0.6)
     repeats = 12

@@ -253,7 +253,9 @@ def test_standard_errors_match_the_spread_of_estimates():
 
 
 @pytest.mark.parametrize("tie", [0.0, 0.3, 0.6])
-@pytest.mark.parametrize("n", [3, 4, 6, 10, 20, 30])
+@pytest.mark.parametrize(
+    "n", [3, 4, 6, 10, *(pytest.param(n, marks=pytest.mark.slow) for n in (20, 30))]
+)
 def test_intervals_of_two_models_hold_where_a_tie_is_half_a_win(n, tie):
     """Exactly, over all outcomes of equal models; by the normal law .87 of four votes."""
     law = multinomial.pmf(outcomes(n), n, [(1 - tie) / 2, (1 - tie) / 2, tie])

@@ -139,6 +139,7 @@ def test_savings_of_continuous_scores_hold_on_few_prompts(prompts, answers, tail
     assert held / repeats > 0.95 - 3 * (0.95 * 0.05 / repeats) ** 0.5
 
 
+@pytest.mark.slow
 def test_continuous_scores_hold_every_ratio_that_student_s_test_does_not_refuse():
     """Fieller's bounds by another route: the test of E(a - r b) = 0 at each r."""
     rng = np.random.default_rng(0)

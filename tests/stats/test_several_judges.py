@@ -119,6 +119,7 @@ def test_more_judges_are_never_worse_where_lambda_is_fitted(drawn):
         assert together < np.trace(estimate(one).covariance)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.integers(1, 3), st.integers(0, 2**32), st.booleans())
 def test_weights_are_the_least_of_all_that_are_allowed(judges, seed, alike):

@@ -14,6 +14,7 @@ from coupled_arena.stats.simulation.coverage import estimate_drawn
 from coupled_arena.stats.simulation.rank_set_runs import Ranking
 from coupled_arena.stats.simulation.rankings import table_of_clusters
 from coupled_arena.stats.simulation.truths import Campaign
+from tests.families import first_of
 
 
 def test_the_effect_is_free_of_which_model_is_better():
@@ -74,7 +75,7 @@ def test_the_interval_holds_the_effect(taste, prompts):
     assert held / repeats > 0.95 - 3 * (0.95 * 0.05 / repeats) ** 0.5
 
 
-@pytest.mark.parametrize(("by_order", "holds"), [(True, True), (False, False)])
+@pytest.mark.parametrize(("by_order", "holds"), first_of((True, True), (False, False)))
 def test_each_order_weighs_the_same_where_names_decide_sides(by_order, holds):
     """Four of five in the order of names, the first favoured by half a log-odds."""
     truth = Campaign((0.0,) * 3, 600, 600, taste=0.0, first_slot=0.5, by_name=0.6)

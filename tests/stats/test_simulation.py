@@ -202,6 +202,7 @@ def test_plans_that_cannot_be_are_refused(changes):
         replace(SimulationPlan(SimulatedTruth((0.0, 1.0), 10, 10), 10), **changes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("k", "human", "coverage"), [(5, 500, 0.33), (12, 990, 0.0)])
 def test_the_published_covariance_does_not_keep_its_promise(k, human, coverage):
     truth = SimulatedTruth(evenly(k, 0), human, 5 * human)
@@ -426,6 +427,7 @@ def test_many_models_with_few_votes_keep_the_promise(votes):
     assert result.rank_sets[0].coverage >= 0.95 - 3 * (0.95 * 0.05 / repeats) ** 0.5
 
 
+@pytest.mark.slow
 def test_a_model_that_nearly_always_wins_covers_as_others_do():
     """Three votes a pair: .991 of 1,000 boards by rank-sets, .946 and more by intervals."""
     boards = 120

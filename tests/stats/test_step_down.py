@@ -11,6 +11,7 @@ from coupled_arena.stats.ranking.estimates import estimate, estimate_from_votes
 from coupled_arena.stats.ranking.rank_sets import Separation, rank_sets
 from coupled_arena.stats.simulation.coverage import SimulationPlan, simulate
 from coupled_arena.stats.simulation.truths import SimulatedTruth, evenly
+from tests.families import first_of
 from tests.stats.real_votes import design, golden, needs_real_votes
 
 
@@ -62,7 +63,7 @@ def test_the_further_models_are_apart_the_lower_it_is():
     assert found[0.0] > found[2.0] > found[6.0]
 
 
-@pytest.mark.parametrize("spread", [0.0, 0.3, 2.0])
+@pytest.mark.parametrize("spread", first_of(2.0, 0.0, 0.3))
 def test_rank_sets_cover_and_are_smaller_where_models_differ(spread):
     cutoffs = (Cutoff.MAX_T, Cutoff.STEP_DOWN)
     truth = SimulatedTruth(evenly(4, spread), 600, 2000, ties=0.3)

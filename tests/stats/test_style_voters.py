@@ -11,6 +11,7 @@ from scipy.special import expit
 from coupled_arena.stats.counts import FloatArray
 from coupled_arena.stats.simulation.truths import say
 from coupled_arena.stats.style import PairRows, PairScores, fit, people_of, sandwich
+from tests.families import first_of
 
 
 @dataclass(frozen=True)
@@ -186,12 +187,12 @@ def test_votes_of_nobody_known_are_one_person_s_each():
 
 @pytest.mark.parametrize(
     ("truth", "today"),
-    [
+    first_of(
         (StyleCampaign(5, 30, 1500), 0.7),
         (StyleCampaign(3, 5, 500), 0.6),
         (StyleCampaign(5, 30, 1500, prompts=60, prompt_effect=1.0), 0.9),
         (StyleCampaign(5, 30, 900, taste=0.0, for_length=0.0), 1.0),
-    ],
+    ),
     ids=["thirty people", "five people", "shared prompts", "nobody has a taste"],
 )
 def test_scores_and_ranks_hold_for_people_like_the_voters(truth, today):

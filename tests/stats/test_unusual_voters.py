@@ -32,6 +32,7 @@ def test_the_mean_capital_is_at_most_one_whatever_the_law(law):
     assert mean[0] < 1  # some bet was made
 
 
+@pytest.mark.slow
 def test_a_tolerated_voter_has_no_more():
     """Each outcome of the voter's own 1.25 times as likely as with the others, or less."""
     own, voter = np.array([0.625, 0.25, 0.125]), [1, 1, 0, 1, 1, 0]

@@ -127,6 +127,7 @@ def test_a_vote_that_is_changed_or_revealed_later_comes_back_so(
     assert chunks(folder) == ["000001", "000002"]
 
 
+@pytest.mark.slow
 def test_a_battle_that_a_judge_decides_later_comes_back_as_told(store, place, folder, new_battle):
     battle = new_battle()
     store.add_battle(battle)
@@ -137,6 +138,7 @@ def test_a_battle_that_a_judge_decides_later_comes_back_as_told(store, place, fo
     assert chunks(folder) == ["000001", "000002"]
 
 
+@pytest.mark.slow
 def test_chunks_go_out_while_people_vote_and_say_how_old_they_are(store, place, folder, voted):
     with backed_up(store, place, AT_ONCE) as backup:
         until(lambda: len(chunks(folder)) == 1)
@@ -268,6 +270,7 @@ def test_a_disk_that_is_away_is_told_and_tried_again(
     assert chunks(folder)[-1] == f"{len(chunks(folder)):06}"
 
 
+@pytest.mark.slow
 def test_without_its_backup_only_a_database_with_rows_is_served(store, place, folder, voted):
     folder.rmdir()
     with Store.in_memory() as empty, pytest.raises(BackupError, match="is not there: mount it"):
@@ -322,6 +325,7 @@ def test_a_hub_that_fails_costs_no_vote_and_is_tried_again(hub, store, voted, ca
     assert "is complete again" in caplog.text
 
 
+@pytest.mark.slow
 def test_a_commit_whose_answer_was_lost_is_not_made_again(hub, store, voted):
     hub.forgetful = True
     with backed_up(store, BackupDataset(NAME), AT_ONCE) as backup:

@@ -11,6 +11,7 @@ import pytest
 from coupled_arena.core.errors import BattleError, StoreBusyError, StoreError
 from coupled_arena.core.records import Mode, Origin, Prompt, Reply, Sampling
 from coupled_arena.store.database import Store
+from tests.families import first_of
 
 HOLD = """
 import sys
@@ -257,7 +258,7 @@ def test_a_file_in_use_names_its_owner(tmp_path, python):
             assert store.version() == (0, 0, 0, 0)
 
 
-@pytest.mark.parametrize("read_only", [False, True])
+@pytest.mark.parametrize("read_only", first_of(True, False))
 def test_no_acknowledged_vote_dies_with_its_process(tmp_path, python, new_battle, read_only):
     path = tmp_path / "arena.duckdb"
     battle = new_battle()

@@ -95,6 +95,7 @@ def test_what_a_database_lacks_of_its_backup_is_told(db, findings):
     assert found["rows of the backup"]["wrong"] == 1
 
 
+@pytest.mark.slow
 def test_a_snapshot_stands_for_a_database_in_use(call, db, python):
     script = (
         "import sys\nfrom pathlib import Path\nfrom coupled_arena.store.database import Store\n"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 import coupled_arena as ca
 from coupled_arena.store.checks.examine import examine
 from coupled_arena.store.database import Store
@@ -23,6 +25,7 @@ def test_it_has_something_for_every_tab():
         assert rows(store, unvoted) == rows(store, scored)
 
 
+@pytest.mark.slow
 def test_boards_audits_and_savings_can_be_read_and_nothing_stays():
     with example_database() as path:
         opened = ca.open(path)

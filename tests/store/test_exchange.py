@@ -355,6 +355,7 @@ def test_a_snapshot_that_cannot_be_written_keeps_the_last(filled, tmp_path):
     snapshot(filled, tmp_path / "copy.duckdb")  # nothing is left attached
 
 
+@pytest.mark.slow
 def test_snapshots_and_exports_agree_while_votes_arrive(tmp_path, new_battle, new_vote):
     stop = threading.Event()
     with Store.open(tmp_path / "arena.duckdb") as store:

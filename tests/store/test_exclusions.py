@@ -99,7 +99,7 @@ def filled(store):
         pytest.param(rule(since=NOON + HOUR), ("ann",), marks=pytest.mark.slow),
         pytest.param(rule(until=NOON + HOUR), ("bob", "eve"), marks=pytest.mark.slow),
         (rule(since=NOON + HOUR, until=NOON + 2 * HOUR), ("ann", "eve")),
-        (rule("bob", until=NOON + 2 * HOUR), ("ann", "eve")),
+        pytest.param(rule("bob", until=NOON + 2 * HOUR), ("ann", "eve"), marks=pytest.mark.slow),
         pytest.param(rule(since=NOON), (), marks=pytest.mark.slow),
     ],
 )
@@ -122,6 +122,7 @@ def test_what_is_excluded_is_as_if_it_had_never_been_cast(filled, one, left):
             assert cursor.execute("select count(*) from votes").fetchall() == [(9,)]
 
 
+@pytest.mark.slow
 def test_a_vote_counts_when_nothing_excludes_it_any_more(filled):
     one, other, before = rule("eve"), rule(since=NOON + 2 * HOUR), rows(filled)
     leave_out(filled, one)

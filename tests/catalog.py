@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import json
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 
 from babel.messages.catalog import Catalog, Message
@@ -25,6 +26,7 @@ _WIDTH = 100
 _NO_DATE = datetime(2000, 1, 1, tzinfo=UTC)
 
 
+@cache
 def extracted() -> Catalog:
     """Return the texts that the program and its scripts have today."""
     catalog = Catalog(project="Coupled Arena", header_comment="#")

@@ -330,6 +330,7 @@ def voted(tmp_path):
     return db
 
 
+@pytest.mark.slow
 def test_most_voters_are_one(voted, call):
     code, out, err = call("audit", "--majority", "--ties", "drop", "--db", voted, "--json")
     assert code == 0, err

@@ -121,6 +121,7 @@ def stored(file):
     return path
 
 
+@pytest.mark.slow
 def test_import_and_the_command(stored, call):
     code, out, err = call("leaderboard", "--db", stored, "--judge", "verdict", "--json")
     assert code == 0, err

@@ -105,6 +105,7 @@ def test_a_pair_with_few_votes_comes_first(annotate, store):
     assert given == sizes
 
 
+@pytest.mark.slow
 def test_votes_cast_before_count(annotate, store):
     (voted,) = fill(store, ["Voted on?"], MODELS[:2])
     fill(store, QUESTIONS, MODELS[:2])

@@ -139,6 +139,7 @@ def test_a_restart_remembers_who_was_told(annotate, store):
     assert vote(again, "eve").reveal
 
 
+@pytest.mark.slow
 def test_what_was_not_told_leaves_more_to_ask(annotate, store):
     """The answers of both modes are equal: whoever knew the names of one would know the other's."""
     made = fill(store, QUESTIONS, modes=(Mode.COUPLED, Mode.INDEPENDENT), texts=["one", "two"])

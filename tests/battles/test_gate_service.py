@@ -352,6 +352,7 @@ def test_an_engine_that_starts_again_ends_the_run(make, models):
     assert "loaded again" in str(service.trouble(gate.id))
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_full_ends_the_run(make, models, worker, store, monkeypatch):
     add = Store.add_battles
 

@@ -48,6 +48,7 @@ def test_one_vote_an_item_is_enough(annotate, store):
     assert annotation.next("eve") is None
 
 
+@pytest.mark.slow
 def test_the_vote_before_can_be_undone_and_the_open_battle_comes_again(annotate, store):
     fill(store, QUESTIONS)
     annotation = annotate()

@@ -72,6 +72,7 @@ def test_what_cannot_be_done_is_one_line(call, db, options, words):
     assert call("annotators", "--db", db)[1] == "Nobody has a link.\n"
 
 
+@pytest.mark.slow
 def test_neither_names_nor_tokens_are_in_what_leaves(call, db, tmp_path):
     token, voter = voted(db, call)
     for format in ("jsonl", "csv", "arena"):

@@ -35,6 +35,7 @@ def fresh(config):
     return "--prompts", config.parent / "prompts.txt", "--max-new-tokens", 6
 
 
+@pytest.mark.slow
 def test_fresh_answers(closeness, config):
     code, out, err = closeness(RED, GREEN, *fresh(config), "--json")
     assert code == 0, err

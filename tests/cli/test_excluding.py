@@ -49,6 +49,7 @@ def board(call, db):
     return read
 
 
+@pytest.mark.slow
 def test_both_views_and_back(call, db, board):
     before = board()
     assert before[:3] == (0.25, "leave-out", 0)

@@ -299,6 +299,7 @@ def test_which_judge(call, tmp_path):
     assert (code, err) == (1, "Error: Choose a judge with --judge: claude, gpt.\n")
 
 
+@pytest.mark.slow
 def test_ctrl_c_reports_what_is_finished():
     process = subprocess.Popen(
         [sys.executable, "-m", "coupled_arena", "simulate", "--repeats", "1000000", "--json"],

@@ -17,6 +17,7 @@ from coupled_arena.core.version import VERSION
 from coupled_arena.store.database import Store
 from coupled_arena.store.transfer.export import fingerprint
 from coupled_arena.views.tables.flat import FLAT
+from tests.families import first_of
 from tests.store.conftest import make_battle, make_vote
 from tests.store.hub import NAME, a_hub
 
@@ -80,7 +81,9 @@ def matter_of(text):
     return yaml.safe_load(matter), body
 
 
-@pytest.mark.parametrize(("format", "file"), [("flat", "flat.parquet"), ("flat-csv", "flat.csv")])
+@pytest.mark.parametrize(
+    ("format", "file"), first_of(("flat", "flat.parquet"), ("flat-csv", "flat.csv"))
+)
 def test_a_card_lies_beside_the_table(take, db, tmp_path, format, file):
     out = tmp_path / "out"
     code, printed, err = take("--license", "cc-by-4.0", "--json", format=format)
@@ -129,6 +132,7 @@ def test_names_of_models_cannot_break_the_card(call, tmp_path):
     assert "| models | `<script>`, `` a\\|b` --- `` |" in card.splitlines()
 
 
+@pytest.mark.slow
 def test_a_card_takes_no_other_files_place(take, tmp_path):
     (tmp_path / "out").mkdir()
     own = tmp_path / "out" / "README.md"
@@ -156,6 +160,7 @@ def test_the_hub_gets_the_table_and_the_card_and_nothing_else(take, hub, tmp_pat
     assert "only its owners" in take("--to-hub", NAME)[1]
 
 
+@pytest.mark.slow
 def test_the_hubs_own_client_sends_it(take, tmp_path, monkeypatch):
     monkeypatch.setenv("HF_TOKEN", "hf_secret")
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
@@ -200,13 +205,13 @@ def refused(status):
 
 @pytest.mark.parametrize(
     ("refusal", "words"),
-    [
+    first_of(
         (refused(401), "does not know this HF_TOKEN"),
         (refused(403), "may not write there"),
         (refused(503), "answered 503"),
         (OfflineModeIsEnabled("offline"), "HF_HUB_OFFLINE"),
         (ConnectionError("no route"), "cannot be reached (ConnectionError: no route)"),
-    ],
+    ),
 )
 def test_a_refusal_of_the_hub_is_one_line(take, hub, refusal, words):
     hub.refusal = refusal
@@ -226,7 +231,7 @@ def test_without_a_token_nothing_is_written(take, hub, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ("options", "words"),
-    [
+    first_of(
         (["--to-hub", "votes"], "Give OWNER/NAME"),
         (["--to-hub", "a/b/c"], "Give OWNER/NAME"),
         (["--to-hub", "../x"], "Give OWNER/NAME"),
@@ -234,7 +239,8 @@ def test_without_a_token_nothing_is_written(take, hub, tmp_path, monkeypatch):
         (["--license", "mit\nx: y"], "no licence"),
         (["--license", ""], "no licence"),
         (["--to-hub", NAME, "--names"], "not for the hub"),
-    ],
+        keep=2,
+    ),
 )
 def test_rubbish_is_refused_before_anything_is_written(take, hub, tmp_path, options, words):
     code, _, err = take(*options)
@@ -244,7 +250,9 @@ def test_rubbish_is_refused_before_anything_is_written(take, hub, tmp_path, opti
     assert hub.sent == []
 
 
-@pytest.mark.parametrize("options", [["--license", "mit"], ["--to-hub", NAME], ["--public"]])
+@pytest.mark.parametrize(
+    "options", first_of(["--license", "mit"], ["--to-hub", NAME], ["--public"])
+)
 def test_options_of_the_flat_table_are_refused_for_other_files(take, hub, tmp_path, options):
     code, _, err = take(*options, format="parquet")
     assert code == 1

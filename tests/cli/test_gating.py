@@ -39,6 +39,7 @@ def told(answer):
     return {name: each for name, each in answer.items() if name not in ("drawn", "costs")}
 
 
+@pytest.mark.slow
 def test_a_run_ends_once_it_is_known_and_what_it_stored_says_the_same(gate):
     """Equal models never part under coupling: each prompt is a tie."""
     asked = RED, GREEN, "--margin", "0.3", "--seed", "3"

@@ -203,6 +203,7 @@ def test_killed_in_the_middle_it_goes_on_where_it_was(call, db, sign):
     assert len(server.asked) - asked == 60 - len(stored)
 
 
+@pytest.mark.slow
 def test_a_store_that_the_app_owns_is_left_alone(call, db):
     with scripted(lambda _: verdict()) as server, Store.open(db):
         child = start(*judging(db, server))

@@ -11,7 +11,7 @@ from coupled_arena.ui.waiting import listen
 
 
 # `python -m benchmarks.odd_inputs` gives as many as one likes.
-@pytest.mark.parametrize("inputs", [10, pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("inputs", [3, pytest.param(60, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "kind",
     # Bombs take gigabytes to draw; tests/core/test_bounds.py has one of each form.

@@ -319,6 +319,7 @@ def test_json_of_exclusions(answer, db, tmp_path):
     check_keys("exclusions json", [answer("exclusions", "--db", copy)])
 
 
+@pytest.mark.slow
 def test_json_of_names(answer, tmp_path):
     db = tmp_path / "arena.duckdb"
     with Store.open(db) as store:

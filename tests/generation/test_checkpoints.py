@@ -20,6 +20,7 @@ from coupled_arena.generation import checkpoints
 from coupled_arena.generation.huggingface import load_model
 from coupled_arena.generation.vocabulary import _byte_alphabet
 from coupled_arena.store.database import Store
+from tests.families import first_of
 from tests.small_models import TOKENS, tokenizer
 
 AWQ = {"quant_method": "awq", "bits": 4, "group_size": 32, "version": "gemm", "zero_point": True}
@@ -178,7 +179,7 @@ def test_scales_that_nobody_would_apply_are_refused(changed, tmp_path, capfd):
 
 
 @without_gpu
-@pytest.mark.parametrize("quantization", ["none", "prequantized"])
+@pytest.mark.parametrize("quantization", first_of("none", "prequantized"))
 def test_a_quantized_checkpoint_runs_as_it_was_quantized(changed, tmp_path, whole, quantization):
     wanted = replace(changed(as_fp8, quantization_config=FP8), quantization=quantization)
     model = load_model(wanted, tmp_path)

@@ -16,6 +16,7 @@ from coupled_arena.core.records import Finish, Reply, Swap
 from coupled_arena.core.verdicts import NOT_ASKED
 from coupled_arena.judging.spec import Budget
 from coupled_arena.store.tables import judges
+from tests.families import first_of
 from tests.judging.scripted import RESET, completion, failure, html, scripted, verdict
 from tests.patience import PATIENCE, until
 
@@ -101,6 +102,7 @@ def test_unreadable_answers_are_kept_and_asked_again_only_on_request(store, fill
     }
 
 
+@pytest.mark.slow
 def test_a_few_questions_without_an_answer_are_left_for_the_next_time(store, fill, judge_at):
     made = fill(20)
     odd = replace(made[3], id="odd", replies=tuple(replace(r, text="odd") for r in made[3].replies))
@@ -120,7 +122,7 @@ def test_a_few_questions_without_an_answer_are_left_for_the_next_time(store, fil
     once_an_order(store, 21)
 
 
-@pytest.mark.parametrize("reply", [RESET, failure(500), html()])
+@pytest.mark.parametrize("reply", first_of(RESET, failure(500), html()))
 def test_an_outage_ends_the_run_and_keeps_what_was_received(store, fill, judge_at, reply):
     # Verdicts that were under way when the outage began may come after its first failures: of 50
     # of these enough come in a row, whenever the others do.
@@ -165,7 +167,7 @@ def test_another_judge_under_the_same_name_is_refused(store, fill, judge_at):
 
 @pytest.mark.parametrize(
     "budget",
-    [Budget(tokens=4000), Budget(money=4.0, price_in=1000, price_out=1000)],
+    first_of(Budget(tokens=4000), Budget(money=4.0, price_in=1000, price_out=1000)),
     ids=["tokens", "money"],
 )
 def test_a_budget_is_never_passed(store, fill, judge_at, budget):
@@ -204,7 +206,7 @@ def press_ctrl_c():
     os.kill(os.getpid(), signal.SIGINT)
 
 
-@pytest.mark.parametrize("questions", [1, 7, 20])
+@pytest.mark.parametrize("questions", first_of(1, 7, 20))
 def test_ctrl_c_waits_for_the_answers_in_flight(store, fill, judge_at, heard, questions):
     fill(25)
     numbers, eight = count(1), threading.Barrier(8)

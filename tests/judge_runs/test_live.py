@@ -99,6 +99,7 @@ def test_a_vote_never_waits_for_the_judge(store, fill, judging):
         until(lambda: judged(store))
 
 
+@pytest.mark.slow
 def test_an_outage_is_told_once_and_caught_up(store, fill, judging, caplog):
     caplog.set_level(logging.INFO, "coupled_arena")
     battles = fill(6)

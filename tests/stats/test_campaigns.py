@@ -83,6 +83,7 @@ def test_the_covariance_is_that_of_a_loop_over_rows(ties):
     assert found.tastes.voters == found.clusters == 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "truth",
     [
@@ -189,6 +190,7 @@ def test_rank_sets_hold_for_people_like_the_voters(truth, today):
     assert np.mean(held[Voters.THESE]) < today + 3 * error
 
 
+@pytest.mark.slow
 def test_where_nobody_has_a_taste_intervals_are_as_wide():
     truth = Campaign((0.0,) * 2, 30, 1800, taste=0.0)
     widths = {voters: [] for voters in Voters}

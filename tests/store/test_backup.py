@@ -336,6 +336,7 @@ def test_a_commit_whose_answer_was_lost_is_not_made_again(hub, store, voted):
     assert restored(BackupDataset(NAME)) == fingerprint(store)
 
 
+@pytest.mark.slow
 def test_two_arenas_do_not_share_a_data_set(hub, store, voted, new_battle):
     with Store.in_memory() as other:
         late = Backup(other, BackupDataset(NAME), NEVER)

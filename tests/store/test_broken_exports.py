@@ -16,6 +16,7 @@ from coupled_arena.store.database import Store
 from coupled_arena.store.tables import judges, scores
 from coupled_arena.store.transfer.export import export, fingerprint
 from coupled_arena.store.transfer.importing import import_files
+from tests.families import first_of
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +110,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize("table", dict.fromkeys(table for table, *_ in WRONG))
+@pytest.mark.parametrize("table", first_of(*dict.fromkeys(table for table, *_ in WRONG), keep=3))
 def test_a_wrong_value_rejects_its_line(whole, table):
     wrong = [(values, reason) for name, values, reason in WRONG if name == table]
     path = changed(whole / f"{table}.jsonl", *(values for values, _ in wrong))
@@ -124,7 +125,7 @@ def test_a_wrong_value_rejects_its_line(whole, table):
 
 @pytest.mark.parametrize(
     ("table", "values", "reason"),
-    [
+    first_of(
         ("battles", {"seed": "f" * 15 + "e", "commitment": ""}, "battle b1"),
         ("battles", {"prompts": ["Another?"]}, "turn 0 of battle b1"),
         ("replies", {"text": "another"}, "the reply at turn 0 and place 0 of battle b1"),
@@ -135,7 +136,8 @@ def test_a_wrong_value_rejects_its_line(whole, table):
         ("scores", {"higher_is_better": False}, "the metric quiz"),
         ("arena", {"mode": "independent"}, "battle b1"),
         ("arena", {"early": True}, "vote v1"),
-    ],
+        keep=3,
+    ),
 )
 def test_what_contradicts_the_store_is_rejected(source, whole, table, values, reason):
     before = fingerprint(source)
@@ -169,6 +171,7 @@ def test_a_file_that_is_cut_off_leaves_nothing(source, whole):
         assert [(row.line, row.reason) for row in done.rejected] == [(2, "not valid JSON")]
 
 
+@pytest.mark.slow
 def test_csv_that_a_spreadsheet_has_saved(source, whole):
     """With a mark of byte order, other line ends, and every field in quotes."""
     files = export(source, whole / "csv", "csv")

@@ -294,6 +294,7 @@ def test_a_blind_battle_stays_out_of_a_revealed_export(store, new_battle, new_vo
     ]
 
 
+@pytest.mark.slow
 def test_a_snapshot_is_a_whole_store_for_another_process(tmp_path, python, new_battle, new_vote):
     path = tmp_path / 'it\'s "here".duckdb'
     copy = snapshot_path(path)

@@ -36,6 +36,7 @@ from coupled_arena.store.transfer.restoring import restore
 from coupled_arena.store.transfer.snapshots import snapshot, snapshot_path
 from coupled_arena.store.transfer.targets import BackupFolder
 from coupled_arena.store.work_queues.battles import Backlog
+from tests.families import first_of
 from tests.store.conftest import make_battle, make_vote
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -178,14 +179,15 @@ def test_ties_that_nobody_was_asked_about_go_with_their_voter_and_are_no_votes(s
 
 @pytest.mark.parametrize(
     ("one", "why"),
-    [
+    first_of(
         (rule(), "needs a voter or a time"),
         (rule("eve", NOON, NOON), "ends after it begins"),
         (rule("nobody"), "No vote is of this voter and time"),
         (rule(since=NOON + 9 * HOUR), "No vote is of this voter and time"),
         (rule("eve", decision=replace(WHY, reason=" ")), "Say why"),
         (rule("eve", decision=replace(WHY, made_by="")), "who decides"),
-    ],
+        keep=2,
+    ),
 )
 def test_what_excludes_nothing_is_refused_and_leaves_nothing(filled, one, why):
     before = filled.version()
@@ -204,6 +206,7 @@ def test_only_what_stands_can_be_taken_back(filled):
         take_back(filled, one)
 
 
+@pytest.mark.slow
 def test_nobody_is_asked_again_because_a_vote_does_not_count(filled):
     with closing(Backlog(filled)) as backlog:
         before = backlog.progress("eve")
@@ -233,6 +236,7 @@ def test_exports_say_it_and_bring_it_back(filled, tmp_path):
             assert whole(copy) == []
 
 
+@pytest.mark.slow
 def test_arena_rows_and_flat_tables_leave_out(filled, tmp_path):
     leave_out(filled, rule("eve"))
     for store, voters in [
@@ -270,12 +274,12 @@ def test_copies_meet_whichever_decided(filled, tmp_path):
 
 @pytest.mark.parametrize(
     ("change", "why"),
-    [
+    first_of(
         ({"voter": None, "since": None, "until": None}, "neither voter nor time"),
         ({"since": "2026-03-02T00:00Z", "until": "2026-03-01T00:00Z"}, "ends before it begins"),
         ({"taken_back_at": "2026-03-02T00:00Z"}, "belong together"),
         ({"reason": ""}, "reason '' is not a name"),
-    ],
+    ),
 )
 def test_wrong_lines_are_rejected(filled, tmp_path, change, why):
     leave_out(filled, rule("eve", since=NOON))

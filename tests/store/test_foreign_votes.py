@@ -19,6 +19,7 @@ from coupled_arena.core.errors import StoreError, VoteError
 from coupled_arena.store.database import Store
 from coupled_arena.store.transfer.foreign_rows import FORMS, ColumnMap
 from coupled_arena.store.transfer.importing import import_files
+from tests.families import first_of
 from tests.store.foreign_files import (
     ARGILLA,
     CASES,
@@ -73,7 +74,9 @@ def test_votes_of_other_tools(tmp_path, title):
         assert bool(title) == (f"Read as {title}." in done.notes)
 
 
-@pytest.mark.parametrize("title", ["Open WebUI, feedback export", "evalica", "Search Arena", ""])
+@pytest.mark.parametrize(
+    "title", first_of("Open WebUI, feedback export", "evalica", "Search Arena", "")
+)
 def test_tables_of_other_tools_are_ranked(tmp_path, title):
     import pandas as pd
 
@@ -86,6 +89,7 @@ def test_tables_of_other_tools_are_ranked(tmp_path, title):
     assert ca.rank(pd.DataFrame(given)).to_dict()["models"] == found["models"]
 
 
+@pytest.mark.slow
 def test_a_second_import_adds_nothing(store, tmp_path):
     some = [
         case for title, case in CASES.items() if title.endswith(("reactions", "logs", "export"))
@@ -109,7 +113,7 @@ def texts(store):
 
 @pytest.mark.parametrize(
     ("given", "expected"),
-    [
+    first_of(
         (OPEN_WEBUI[:1], [("Hi?", 0, "Hey."), ("Hi?", 1, "Hello.")]),  # blue comes first by name
         (COMPARIA[:1], [("Ça va ?", 0, "Oui."), ("Ça va ?", 1, "Non.")]),
         (REACTIONS[3:5], [("Ça va ?", 0, "Par a."), ("Ça va ?", 1, "Par b.")]),
@@ -119,7 +123,8 @@ def texts(store):
         (ARGILLA[:1], [("Q0?", 0, "Hello"), ("Q0?", 1, "Hey")]),
         (PANDA_LM[1:], [("Do 1.\n\nThis.", 0, "A"), ("Do 1.\n\nThis.", 1, "B")]),
         (CHOSEN[:1], [("Q0?", 0, "Poor."), ("Q0?", 1, "Good.")]),
-    ],
+        keep=4,
+    ),
 )
 def test_their_texts_come_along(store, tmp_path, given, expected):
     write_array(tmp_path / "votes", given)

@@ -110,6 +110,7 @@ def current(store):
         return cursor.execute("select voter, ranks from current_votes order by voter").fetchall()
 
 
+@pytest.mark.slow
 def test_another_vote_under_a_known_id_is_rejected(pair, new_vote, tmp_path):
     store, copy, battle = pair
     vote = new_vote(battle, 1, 2, id="v1")
@@ -137,6 +138,7 @@ def test_a_changed_mind_supersedes_and_an_older_vote_does_not(pair, new_vote, tm
     assert current(store) == [("ann", [2, 1])]
 
 
+@pytest.mark.slow
 def test_a_vote_after_the_names_were_told_is_rejected(pair, new_vote, tmp_path):
     store, copy, battle = pair
     vote = new_vote(battle, 1, 2)
@@ -149,6 +151,7 @@ def test_a_vote_after_the_names_were_told_is_rejected(pair, new_vote, tmp_path):
     assert current(store) == [("ann", [1, 2])]
 
 
+@pytest.mark.slow
 def test_what_was_told_stays_told(pair, new_vote, tmp_path):
     store, copy, battle = pair
     vote = new_vote(battle, 1, 2)
@@ -174,6 +177,7 @@ def test_a_conversation_that_went_on_in_a_copy_goes_on(new_battle, tmp_path):
         assert store.battle(battle.id) == battle
 
 
+@pytest.mark.slow
 def test_another_battle_under_a_known_id_is_rejected_with_its_votes(new_battle, new_vote, tmp_path):
     changes = [
         {"seed": 7},
@@ -198,6 +202,7 @@ def test_another_battle_under_a_known_id_is_rejected_with_its_votes(new_battle, 
         assert fingerprint(store) == before
 
 
+@pytest.mark.slow
 def test_a_vote_of_2046_is_known_to_the_microsecond(pair, new_vote, tmp_path):
     """Of such seconds a double has less than half a microsecond to spare."""
     _, copy, battle = pair

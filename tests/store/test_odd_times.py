@@ -15,6 +15,7 @@ from coupled_arena.store.queries import battle_search
 from coupled_arena.store.queries.battle_search import BattleFilter
 from coupled_arena.store.transfer.export import export
 from coupled_arena.store.transfer.importing import import_files
+from tests.families import first_of
 
 SECONDS = 1742315940.55
 MOMENT = datetime(2025, 3, 18, 16, 39, 0, 550_000, UTC)
@@ -87,11 +88,11 @@ def test_a_missing_time_is_that_of_the_import(store, tmp_path):
 
 @pytest.mark.parametrize(
     ("unit", "zone"),
-    [
+    first_of(
         *(("s", None), ("ms", "Europe/Berlin"), ("us", None), ("ns", "Europe/Berlin")),
         *(pytest.param(unit, "Europe/Berlin", marks=pytest.mark.slow) for unit in ("s", "us")),
         *(pytest.param(unit, None, marks=pytest.mark.slow) for unit in ("ms", "ns")),
-    ],
+    ),
 )
 def test_columns_of_pandas(store, tmp_path, unit, zone):
     moment = pd.Series([MOMENT.replace(microsecond=0)]).dt.tz_convert(zone or "UTC")
@@ -108,6 +109,7 @@ def test_columns_of_pandas(store, tmp_path, unit, zone):
     assert times(store) == [(whole, whole)] * 3
 
 
+@pytest.mark.slow
 def test_an_export_that_went_through_pandas_comes_back(store, tmp_path, new_battle, new_vote):
     battle = new_battle("x", "y")
     store.add_battle(battle)
@@ -150,12 +152,12 @@ def damaged(tmp_path):
 
 @pytest.mark.parametrize(
     "command",
-    [
+    first_of(
         *(["battles"], ["leaderboard"], ["voters"], ["exclusions"]),
         *(["export", "--out", "OUT", "--format", each] for each in ("jsonl", "csv", "parquet")),
         *(["export", "--out", "OUT", "--format", each] for each in ("flat", "flat-csv", "arena")),
         ["report", "--out", "OUT"],
-    ],
+    ),
     ids=" ".join,
 )
 def test_commands_survive(call, damaged, tmp_path, command):
@@ -216,6 +218,7 @@ def test_mending_says_what_it_did(call, damaged):
     assert "The file as it was before: " in out
 
 
+@pytest.mark.slow
 def test_nothing_is_mended_while_another_process_owns_it(call, damaged, python):
     script = (
         "import sys\nfrom pathlib import Path\nfrom coupled_arena.store.database import Store\n"
@@ -234,6 +237,7 @@ def test_no_database_is_made_to_be_mended(call, tmp_path):
     assert not (tmp_path / "none.duckdb").exists()
 
 
+@pytest.mark.slow
 def test_a_mended_vote_moves_into_an_exclusion(call, damaged):
     with Store.open(damaged) as store:
         store.write(
@@ -248,6 +252,7 @@ def test_a_mended_vote_moves_into_an_exclusion(call, damaged):
     assert json.loads(out)["whole"]
 
 
+@pytest.mark.slow
 def test_copies_meet_though_one_was_not_mended(call, damaged, tmp_path):
     with Store.open(damaged) as store:
         files = export(store, tmp_path / "before", "jsonl")[:3]

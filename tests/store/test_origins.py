@@ -74,6 +74,7 @@ def test_a_vote_that_is_undone_leaves_no_trace_of_its_place(undone):
             assert [each.check for each in examine(cursor) if each.wrong] == []
 
 
+@pytest.mark.slow
 def test_what_stands_for_an_address_is_its_keyed_hash_and_another_after_a_start(kept):
     _, origins = kept
     expected = hmac.new(origins._key, ADDRESSES[0].encode(), hashlib.sha256).hexdigest()[:16]

@@ -260,6 +260,7 @@ def test_a_snapshot_has_those_that_count_and_brings_them_back(tmp_path):
             snapshot(store, snapshot_path(db))
 
 
+@pytest.mark.slow
 def test_a_backup_brings_them_back(tmp_path):
     (tmp_path / "backup").mkdir()
     place = backup_target(tmp_path / "backup", None)

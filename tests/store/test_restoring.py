@@ -121,6 +121,7 @@ def test_an_unreadable_snapshot_is_set_aside(voted):
     assert aside.read_bytes() == b"no database"
 
 
+@pytest.mark.slow
 def test_older_snapshots_are_kept_for_an_hour_and_a_day(voted, new_battle):
     newest = snapshot_path(voted)
     counts = {}

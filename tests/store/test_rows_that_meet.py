@@ -25,6 +25,7 @@ from coupled_arena.core.choices import (
 from coupled_arena.core.records import Outcome
 from coupled_arena.core.vote_columns import WINNERS, outcome_of
 from coupled_arena.store.transfer.importing import import_files
+from tests.families import first_of
 from tests.stats.real_votes import FOLDER, golden, needs_real_votes
 from tests.store.test_importing import counts
 from tests.stored import rows
@@ -180,7 +181,7 @@ def prompts_and_voters():
     ]
 
 
-@pytest.mark.parametrize("without", [(), ("id",)])
+@pytest.mark.parametrize("without", first_of((), ("id",)))
 def test_import_and_rank_say_the_same_of_one_file(store, file, without):
     made = [{k: v for k, v in row.items() if k not in without} for row in prompts_and_voters()]
     path = file(made)
@@ -194,7 +195,7 @@ def test_import_and_rank_say_the_same_of_one_file(store, file, without):
 
 @pytest.mark.parametrize(
     "columns",
-    [
+    first_of(
         {"question_id": "q{n}"},
         {"question_id": "q{p}", "num": "{n}"},
         {"question_id": "q{p}", "judge": "v{v}"},
@@ -203,7 +204,8 @@ def test_import_and_rank_say_the_same_of_one_file(store, file, without):
         {"prompt": "p{p}"},
         {"voter": "v{v}"},
         {},
-    ],
+        keep=2,
+    ),
     ids=str,
 )
 def test_columns_mean_the_same_to_import_and_rank(store, file, columns):
@@ -316,6 +318,7 @@ def test_columns_that_are_not_read_are_named(store, file, call, tmp_path):
 # A judge's verdict beside the vote
 
 
+@pytest.mark.slow
 def test_our_own_table_of_votes_says_the_same_to_import_and_rank(store):
     path = DOCS / "votes.csv"
     done = import_files(store, [path])
@@ -380,7 +383,7 @@ def test_votes_in_place_of_scores_are_recognised(call, file):
 # Pasted again
 
 
-@pytest.mark.parametrize("key", [{"id": 1}, {"prompt": "p"}, {}])
+@pytest.mark.parametrize("key", first_of({"id": 1}, {"prompt": "p"}, {}))
 def test_pasted_rows_are_counted_once_and_told(store, file, key):
     row = vote(**key, response_a="yes", response_b="no", voter="ann", category="one")
     made = [row, {**row, "winner": "tie", "voter": "bob"}, {**row, "category": "other"}]
@@ -406,12 +409,13 @@ def test_a_file_pasted_below_itself_says_no_more(store, file):
 
 @pytest.mark.parametrize(
     "changes",
-    [
+    first_of(
         {"voter": ""},
         {"winner": "tie"},
         {"response_a": "maybe"},
         {"timestamp": "2026-01-02 00:00:00"},
-    ],
+        keep=2,
+    ),
     ids=str,
 )
 def test_rows_that_may_be_other_votes_all_count(store, file, changes):
@@ -442,7 +446,7 @@ def test_names_of_the_row_s_models_are_winners(store, file):
 
 @pytest.mark.parametrize(
     ("models", "winner", "outcome"),
-    [
+    first_of(
         (("GPT-4", "gpt-4"), "gpt-4", "second"),
         (("GPT-4", "gpt-4"), "Gpt-4", None),
         (("tie", "red"), "tie", None),
@@ -450,7 +454,8 @@ def test_names_of_the_row_s_models_are_winners(store, file):
         (("b", "a"), "a", None),
         (("a", "b"), "a", "first"),
         (("draw", "model b"), "model_b", "second"),
-    ],
+        keep=3,
+    ),
 )
 def test_a_name_counts_where_it_leaves_no_doubt(store, file, models, winner, outcome):
     row = {"id": 1, "model_a": models[0], "model_b": models[1], "winner": winner}

@@ -20,6 +20,7 @@ from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.store.queries.votes_by_voter import shared_votes
 from coupled_arena.store.transfer.export import export
 from coupled_arena.store.transfer.importing import import_files
+from tests.families import first_of
 from tests.stored import rows
 
 PAIRS = (("a", "b"), ("a", "c"), ("b", "c"))
@@ -78,7 +79,7 @@ def wrong(store):
         return [finding.check for finding in examine(cursor) if finding.wrong]
 
 
-@pytest.mark.parametrize("options", [{}, {"weighting": "position"}, {"voters": "these"}])
+@pytest.mark.parametrize("options", first_of({}, {"weighting": "position"}, {"voters": "these"}))
 def test_import_and_rank_agree_on_the_first_slot(csv, stored, options):
     """The counts are the same, so the figures are: but for the order in which they are added."""
     ranked = ca.rank(pd.read_csv(csv).drop(columns="verdict"), **options).to_dict()
@@ -133,6 +134,7 @@ def test_an_export_brings_the_orders_back(stored, tmp_path, format):
         assert wrong(copy) == []
 
 
+@pytest.mark.slow
 def test_votes_of_an_older_export_meet_those_with_an_order(stored, tmp_path):
     with Store.open(stored) as store:
         files = {path.stem: path for path in export(store, tmp_path, "jsonl")}
@@ -146,7 +148,7 @@ def test_votes_of_an_older_export_meet_those_with_an_order(stored, tmp_path):
             assert rows(copy, "select count(shown) from votes") == [(0,)]
 
 
-@pytest.mark.parametrize("shown", [[0], [0, 0], [1, 2]])
+@pytest.mark.parametrize("shown", first_of([0], [0, 0], [1, 2]))
 def test_an_order_that_is_none_is_rejected(stored, tmp_path, shown):
     with Store.open(stored) as store, Store.in_memory() as copy:
         files = {path.stem: path for path in export(store, tmp_path, "jsonl")}

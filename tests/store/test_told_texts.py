@@ -16,6 +16,7 @@ from coupled_arena.store.transfer.export import export
 from coupled_arena.store.transfer.importing import import_files
 from coupled_arena.store.transfer.python_literals import read_literal
 from coupled_arena.views.battle_pages import battle_page
+from tests.families import first_of
 
 
 def said(*texts, system=None):
@@ -178,14 +179,14 @@ KAGGLE = ("prompt", "response_a", "response_b")
 
 @pytest.mark.parametrize(
     ("told", "meant"),
-    [
+    first_of(
         (
             ("Two fruits?", '["apple", "pear"]', "apple and pear"),
             (["Two fruits?"], '["apple", "pear"]', "apple and pear"),
         ),
         (("Say it", "null", '{"a": 1}'), (["Say it"], "null", '{"a": 1}')),
         (('["a", "b"]', '["c"]', '["d"]'), (['["a", "b"]'], '["c"]', '["d"]')),
-    ],
+    ),
 )
 def test_an_answer_that_is_a_list_is_one_answer(store, table, told, meant):
     flags = {"winner_model_a": 1, "winner_model_b": 0, "winner_tie": 0}

@@ -182,6 +182,7 @@ def cast_together(stores, all_votes):
         return list(pool.map(cast, stores, all_votes))
 
 
+@pytest.mark.slow
 def test_of_votes_cast_at_once_by_one_voter_one_counts(tmp_path, new_battle, new_vote):
     path = tmp_path / "arena.duckdb"
     # A second Store on the same file does not share the first one's lock.

@@ -162,6 +162,7 @@ def test_costs_are_a_table_of_what_is_known_beside_independent_noise(tab, store,
     assert ">30</td>" in looked(tab, gate_address(gate))[tab._costs]
 
 
+@pytest.mark.slow
 def test_an_address_without_settings_opens_the_newest_run(tab, store):
     gate = stored_gate(store, margin=0.02)
     shown = looked(tab, "?tab=gate")
@@ -171,6 +172,7 @@ def test_an_address_without_settings_opens_the_newest_run(tab, store):
     assert tab._fields["margin"] not in kept
 
 
+@pytest.mark.slow
 def test_stored_runs_are_shown_where_no_models_are(store):
     made = GateTab(None, store, lambda request: True, OFFER)
     with gr.Blocks() as page:
@@ -189,6 +191,7 @@ def test_stored_runs_are_shown_where_no_models_are(store):
         made._begin(values(made), REQUEST)
 
 
+@pytest.mark.slow
 def test_the_list_names_the_noise_and_start_goes_on_with_a_coupled_run_of_one(tab, store):
     """A run with independent noise asks the same, and so does one of several candidates."""
     coupled = stored_gate(store)
@@ -227,6 +230,7 @@ def test_nothing_is_drawn_while_nothing_is_new(tab, store):
     assert len(first) > 10
 
 
+@pytest.mark.slow
 def test_others_may_look_and_start_nothing(tab, store):
     stored_gate(store)
     stranger = SimpleNamespace(session_hash="t")

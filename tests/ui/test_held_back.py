@@ -216,6 +216,7 @@ def test_admins_see_all_and_files_are_for_who_may_know(people):
     assert {people.client.get(path).status_code for path in paths} == {403}
 
 
+@pytest.mark.slow
 def test_never_stays_closed_when_everything_is_voted_on(tmp_path):
     with served(tmp_path, 'reveal = "never"') as client:
         visitor = People(client).come()

@@ -95,6 +95,7 @@ def compare(somebody):
     return somebody.call(somebody.dependency("click", "compare"), inputs).get("error")
 
 
+@pytest.mark.slow
 def test_a_thousand_cookies_do_not_help(serve):
     client, _ = serve(questions_by_voter=2, questions_by_address=5)
     told = [ask(visitor(client)) for _ in range(12)]

@@ -24,6 +24,7 @@ from coupled_arena.ui import server
 from coupled_arena.ui.parts import sign_in as sign_in_page
 from coupled_arena.ui.parts.sign_in import MEMBER
 from tests.batches import at_once
+from tests.families import first_of
 from tests.stored import MODELS, answered, plan
 from tests.ui.raw_client import COOKIE, Visitor
 from tests.ui.test_limits import From
@@ -401,7 +402,7 @@ def test_the_hub_is_asked_in_a_space_alone(monkeypatch):
         sign_in_page.attach_hub(None)
 
 
-@pytest.mark.parametrize("required", [True, False])
+@pytest.mark.parametrize("required", first_of(True, False))
 def test_who_comes_by_the_hub(tmp_path, monkeypatch, required):
     """Its session is put where Gradio's middleware puts it."""
     fill(tmp_path)

@@ -28,6 +28,7 @@ from coupled_arena.views.addresses import (
 )
 from coupled_arena.views.battle_pages import list_page
 from tests.batches import at_once, judge
+from tests.families import first_of
 from tests.store.conftest import make_battle, make_vote
 
 MODELS = ("ant & bee", "cat=1", "dog#2", "eel/100%")
@@ -164,7 +165,7 @@ def test_an_audit_s_cells_lead_to_what_they_count(store, selection, ties):
         assert to(row, "model") == model_address(row.model)
 
 
-@pytest.mark.parametrize("hidden", ["rounds", "stored"])
+@pytest.mark.parametrize("hidden", first_of("rounds", "stored"))
 def test_what_may_not_be_shown_is_counted_and_not_listed(store, hidden):
     for judged in (None, "strict"):
         board = leaderboard(read_estimates(store, Selection(judge=judged), draws=10))

@@ -61,6 +61,7 @@ def test_each_count_is_the_board_s_and_leads_to_as_many(store, model):
     assert sum(each.comparisons for each in found.categories) == overall.comparisons
 
 
+@pytest.mark.slow
 def test_intervals_hold_together(store):
     wide = read_model(store, MODELS[0], "nothing")
     alone = read_estimates(store, Selection(category="art"), draws=10)

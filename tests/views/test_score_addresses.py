@@ -27,6 +27,7 @@ from coupled_arena.store.tables import scores
 from coupled_arena.views.addresses import coupling_addresses, read_address, replies_address
 from coupled_arena.views.tables.coupling import coupling_pairs, with_battles
 from tests.batches import at_once
+from tests.families import first_of
 from tests.store.conftest import make_battle, make_vote
 
 MODELS = ("ant & bee", "cat=1", "dog#2")
@@ -71,7 +72,9 @@ def store():
 
 
 @pytest.mark.parametrize("hidden", HIDDEN)
-@pytest.mark.parametrize(("category", "temperature"), [(None, 0.7), ("art", 0.7), ("maths", 0.1)])
+@pytest.mark.parametrize(
+    ("category", "temperature"), first_of((None, 0.7), ("art", 0.7), ("maths", 0.1))
+)
 def test_counts_of_pairs_lead_to_as_many_battles(store, hidden, category, temperature):
     read = read_protocol_scores(store, "quiz", MODELS, category, Drawn(temperature))
     found = coupling(read)

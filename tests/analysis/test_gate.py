@@ -72,33 +72,6 @@ def test_a_table_of_scores_is_judged_prompt_by_prompt():
     assert "seed 3" in str(found)
 
 
-def test_the_order_does_not_matter_at_one_look():
-    frame, base, other = table()
-    one, two = (ca.gate("base", "cand", frame, look="once", seed=seed) for seed in (1, 2))
-    assert one.to_dict()["candidates"] == two.to_dict()["candidates"]
-    (row,) = one.analysis.candidates
-    counted = Sample(other - base, binary=True)
-    assert (row.low, row.high) == fixed.bounds(counted, 0.05)
-    assert row.method == "tango"
-    assert one.analysis.candidates[0].closing is None
-
-
-def test_without_a_flip_the_bound_is_exact_and_says_when_it_is_enough():
-    frame, *_ = table(n=149, lost=0, gained=0)
-    found = ca.gate("base", "cand", frame, look="once", margin=0.02)
-    assert found.analysis.candidates[0].low == pytest.approx(0.05 ** (1 / 149) - 1)
-    assert found.analysis.candidates[0].verdict == Verdict.AS_GOOD  # .98^149 = .049
-    fewer, *_ = table(n=147, lost=0, gained=0)
-    few = ca.gate("base", "cand", fewer, look="once", margin=0.02)
-    assert few.analysis.candidates[0].verdict == Verdict.UNKNOWN
-
-
-def test_where_nothing_flips_one_look_says_how_many_more_it_takes():
-    frame, *_ = table(n=60, lost=0, gained=0)
-    (row,) = ca.gate("base", "cand", frame, look="once", margin=0.02).analysis.candidates
-    assert row.further == 149 - 60
-
-
 def test_one_group_tells_nothing():
     frame, *_ = table(n=60)
     for look in Look:

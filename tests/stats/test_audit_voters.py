@@ -153,6 +153,37 @@ def test_votes_of_nobody_known_are_one_person_s_each():
     assert made[0].covariance == pytest.approx(made[1].covariance, rel=0.05)
 
 
+def of_ballots(voter, cell, won):
+    """Return means of cells for people like the voters, and what each vote adds to them."""
+    n, cells = np.bincount(cell), np.eye(cell.max() + 1)[cell]
+    adds = cells * ((won - np.bincount(cell, won)[cell] / n[cell]) / n[cell])[:, None]
+    votes, table = len(cell), type(table_of_clusters(voter))
+    ballots = Ballots(table_of_clusters(voter), table((0, votes)), table(cells), np.ones(votes))
+    plain = adds.T @ adds
+    return for_people(ballots, table(adds), np.arange(len(n)), plain, plain), adds
+
+
+def test_a_cell_of_one_voter_borrows_what_other_cells_tell_of_tastes():
+    """Four people cast three votes each on one model, and a fifth all six on another."""
+    voter, cell = np.repeat([0, 1, 2, 3, 4], [3, 3, 3, 3, 6]), np.repeat([0, 1], [12, 6])
+    won = np.array([1, 1, 1, 1, 0, 1, 0, 0, 1, 0, 0, 0, 1, 0, 0, 1, 1, 1])
+    found, adds = of_ballots(voter, cell, won)
+    squares = (adds**2).sum(axis=0)
+    by_voter = (np.bincount(voter[:12], adds[:12, 0]) ** 2).sum() / (1 - 1 / 4)
+    tastes = by_voter - squares[0] * 12 / 11
+    share = tastes / (squares[0] * 12 / 11 * (3 - 1))  # of the most: all votes of a person alike
+    assert 0 < share < 1
+    expected = squares + np.array([tastes, share * squares[1] * 6 / 5 * (6 - 1)])
+    assert found.covariance == pytest.approx(np.diag(expected), rel=1e-12)
+
+
+def test_where_each_cell_has_one_voter_a_voter_counts_as_one_vote():
+    found, adds = of_ballots(np.repeat([0, 1], 6), np.repeat([0, 1], 6), np.arange(12) % 3 == 0)
+    squares = (adds**2).sum(axis=0)
+    expected = squares + squares * 6 / 5 * (6 - 1)  # these votes, and five more alike
+    assert found.covariance == pytest.approx(np.diag(expected), rel=1e-12)
+
+
 def test_degrees_are_those_of_people_where_these_are_equally_busy():
     drawn = Campaign((0.0,) * 2, 6, 1200, taste=3.0).draw(np.random.default_rng(5))
     found = AuditedVotes.of(drawn, voters=True).means

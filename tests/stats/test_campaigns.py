@@ -7,6 +7,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from coupled_arena.core.choices import Cutoff, TieScore, Voters
 from coupled_arena.stats.ranking import voter_tastes
@@ -134,6 +135,41 @@ def test_votes_of_nobody_known_are_one_person_s_each():
     drawn = Campaign((0.5, 0.0, -0.5), 5, 300).draw(np.random.default_rng(2))
     own = np.where(np.arange(300) < 150, drawn.voter, 1000 + np.arange(300))
     assert estimate_drawn(replace(drawn, voter=own), Ranking.HUMAN).tastes.voters == 5 + 150
+
+
+def test_votes_of_nobody_known_are_clusters_of_one_vote_each():
+    """Of pairs with no votes, with one, and with votes of people who are known: vote by vote."""
+    size, unknown = np.zeros((2, 4, 4))
+    for i, j, votes, nobody in ((0, 1, 1, 1), (0, 2, 3, 3), (1, 2, 4, 2), (2, 3, 5, 0)):
+        size[[i, j], [j, i]], unknown[[i, j], [j, i]] = votes, nobody
+    found = voter_tastes.Shares.apart(unknown, size)
+    expected = {name: np.zeros((4, 4)) for name in ("squares", "cubes", "qq", "qo", "oo")}
+    expected |= {name: np.zeros(4) for name in ("q", "o")}
+    pairs = [(i, j) for i, j in combinations(range(4), 2) for _ in range(int(unknown[i, j]))]
+    for i, j in pairs:
+        share = 1 / size[i, j]
+        q, o = (each * np.isin(range(4), (i, j)) for each in (share**2, share / size[i, j]))
+        for name, more in (("squares", share**2), ("cubes", share**3)):
+            expected[name][[i, j], [j, i]] += more
+        products = {"qq": np.outer(q, q), "qo": np.outer(q, o), "oo": np.outer(o, o)}
+        for name, more in ({"q": q, "o": o} | products).items():
+            expected[name] += more
+    assert found.clusters == len(pairs) == 6
+    for name, values in expected.items():
+        assert getattr(found, name) == pytest.approx(values, rel=1e-12), name
+
+
+@pytest.mark.parametrize(("people", "prompts"), [(5, 8), (12, 8)])
+def test_a_certain_rate_rests_on_as_many_people_or_prompts_as_are_fewest(people, prompts):
+    found = estimate_drawn(crossed(people=people, prompts=prompts), Ranking.HUMAN)
+    assert found.certain_size == pytest.approx([(K - 1) * min(people, prompts)] * K)
+
+
+def test_votes_of_a_kind_are_counted_with_their_weights():
+    found = csr_array(np.array([[1, 0.5, 0, 0], [0, 2, 3, 0]]))
+    kinds = voter_tastes.Kinds(np.array([1, 1, 2, 2]), np.zeros((4, 3)))
+    table = voter_tastes.VoterTable(kinds, found, csr_array((0, 4)), np.zeros((3, 3)))
+    assert table.times.tolist() == [1, 2.5, 3, 0]
 
 
 def test_pairs_of_one_voter_each_borrow_what_others_tell_of_tastes():

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import t as student
 
 from coupled_arena.analysis.audit.grades import graded_estimates
 from coupled_arena.analysis.audit.result import audit
@@ -96,6 +97,40 @@ def test_a_judge_that_never_varies_is_worth_nothing():
     (first, *_) = probability_means(replace(given, probability=np.full(len(given.model), 0.3)), 0.1)
     assert (first.tau_max, first.tau, first.power_tuning) == (1, 1, 0)
     assert first.powered == first.b
+
+
+@pytest.mark.parametrize("battles", [1, 3])
+def test_the_worth_of_a_judge_that_never_varies_has_the_interval_of_its_verdicts(battles):
+    """Nothing tells how answers on one prompt depend on each other: as if they were alike."""
+    given = answers_of(battles)
+    always = np.ones_like(given.called_right)
+    given = replace(given, called_right=always, probability=always.astype(float))
+    made = audit(graded_estimates(given, Selection(judge="j"), "quiz"), 0.1)
+    for hard, soft in zip(made.models, made.by_probability, strict=True):
+        assert 1 == soft.tau_max_low < soft.tau_max_high < 1.1
+        assert soft.tau_max_high == pytest.approx(hard.tau_max_high, rel=1e-12)
+
+
+@pytest.mark.parametrize("known", [2, 4, 20])
+def test_the_weight_costs_two_degrees_of_freedom(known):
+    """Wilson's interval by hand; two answers, which leave none, say nothing."""
+    rng, n, more = np.random.default_rng(6), known, 500
+    f = rng.uniform(size=n + more)
+    s = np.arange(n + more) % 2
+    s[n:] = UNKNOWN
+    one, prompt = np.zeros(n + more, dtype=int), np.arange(n + more)
+    given = GradedAnswers(("m",), one, prompt, prompt, s, one, f)
+    (found,) = probability_means(given, 0.5)
+    assert found.power_tuning != 0
+    moves = s[:n] - s[:n].mean() - found.power_tuning * (f[:n] - f[:n].mean())
+    spread = (moves**2).mean() / n + found.power_tuning**2 * f[n:].var() / more
+    rate, low, high = found.powered, 0.0, 1.0
+    if n > 2:
+        size = rate * (1 - rate) / (spread * n / (n - 2))
+        z2 = student.ppf(0.75, n - 2) ** 2
+        half = np.sqrt(z2 * (rate * (1 - rate) / size + z2 / (4 * size**2)))
+        low, high = ((rate + z2 / (2 * size) + x) / (1 + z2 / size) for x in (-half, half))
+    assert (found.powered_low, found.powered_high) == pytest.approx((low, high), rel=1e-10)
 
 
 def test_no_probabilities():

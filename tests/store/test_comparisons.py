@@ -440,6 +440,36 @@ def test_sums_over_all_votes_judged_or_not(world, name):
     assert sorted(counted.by_voter.sum(axis=1)) == sorted(voted.values())
 
 
+def test_sums_over_all_verdicts_voted_or_not(world):
+    """Of a board of the judge alone, where it does not matter what people said."""
+    models = ("b", "a", "d", "e", "c")
+    values = world.rng.normal(size=(5, 5, 4, 2))
+    a, b, code = (axis.ravel() for axis in np.indices(values.shape[:3]))
+    cells = InfluenceCells(a, b, *values.reshape(-1, 2).T, verdict=code)
+    added, unvoted = defaultdict(lambda: np.zeros(5)), 0
+    for battle, one, other, _, human, verdict in world.rows("gpt"):
+        if verdict:
+            i, j = models.index(one), models.index(other)
+            added[world.key(battle)][[i, j]] += values[i, j, code_of(verdict)]
+            unvoted += not human
+    with world.store.cursor() as cursor:
+        gram = clusters.cluster_gram(cursor, Selection("gpt"), models, cells)
+    assert unvoted > 5
+    assert gram.sum == pytest.approx(sum(np.outer(s, s) for s in added.values()), rel=1e-9)
+
+
+@pytest.mark.parametrize("models", [1400, 1600])
+def test_codes_of_very_many_kinds_are_the_places_of_a_table(models):
+    """There are more of 1,600 models and three judges than numbers of 32 bits."""
+    shape = len(Mode), models, models, len(Outcome) + 1, 4**3 + 1
+    codes = matched_comparisons._Codes(models, shape[-1])
+    places = [np.array([0, size // 2, size - 1], np.int32) for size in shape]
+    found = codes.of(*places[:3], places[3] - 1, places[4])
+    assert (codes.number > 2**31) == (models == 1600)
+    assert found.tolist() == np.ravel_multi_index(places, shape).tolist()
+    assert codes.vote(found).tolist() == (places[3] - 1).tolist()
+
+
 def test_codes_that_no_table_holds_are_matched_likewise(world, monkeypatch):
     """As where there are many models and judges."""
     models = ("b", "a", "d", "e", "c")

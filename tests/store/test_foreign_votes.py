@@ -145,6 +145,14 @@ def test_a_log_may_begin_with_many_conversations_without_a_vote(store, tmp_path)
     assert (done.rows, done.votes, done.unvoted) == (2504, 4, 2500)
 
 
+def test_rows_without_a_vote_are_counted_over_all_files(store, tmp_path):
+    for number, unvoted in enumerate((2, 3)):
+        write_lines(tmp_path / f"{number}", FASTCHAT[:1] * unvoted + FASTCHAT[1:2])
+    done = import_files(store, [tmp_path / "0", tmp_path / "1"])
+    assert done.unvoted == 5
+    assert "5 rows without a vote: left out." in done.notes
+
+
 def test_no_address_of_the_network_is_stored(store, tmp_path):
     write_lines(tmp_path / "log", FASTCHAT)
     import_files(store, [tmp_path / "log"])

@@ -6,7 +6,8 @@ from itertools import pairwise
 
 import pytest
 
-from coupled_arena.views.figures.lines import apart
+from coupled_arena.views.figures.lines import apart, line_names
+from coupled_arena.views.figures.theme import LIGHT, LINE
 
 
 @pytest.mark.parametrize("wanted", [[99.0, 98, 97, 99, 96], [5.0, 100, 50, 100], [0.0]])
@@ -30,3 +31,15 @@ def test_tall_names_take_their_own_room_and_equal_ones_stay_in_order():
     edges = [(at - tall / 2, at + tall / 2) for at, tall in zip(placed, heights, strict=True)]
     assert all(low == pytest.approx(high) for (low, _), (_, high) in pairwise(edges))
     assert apart([], []) == []
+
+
+@pytest.mark.parametrize(("end", "highest"), [(0.5, 134 + LINE), (1.0, 268)])
+def test_names_of_lines_with_one_end_stand_below_each_other(end, highest):
+    """Of 330 pixels the lower axis takes 62; names stay under what is above the plot."""
+    lines = [("-", "red", name, end) for name in "abc"]
+    found = line_names(lines, (0.0, 1.0), 330, LIGHT)
+    low, high = found["range"]
+    assert (low, high) == pytest.approx((-0.05, 1.05))
+    wanted = (end - low) / (high - low) * (330 - 62)
+    middles = [wanted + each["yshift"] for each in found["annotations"]]
+    assert middles == pytest.approx([highest, highest - LINE, highest - 2 * LINE])

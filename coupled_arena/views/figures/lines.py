@@ -101,7 +101,6 @@ _DASHES = (
     ("dot", "\N{BOX DRAWINGS HEAVY QUADRUPLE DASH HORIZONTAL}"),
 )
 _HEIGHT = 330  # pixels, unless the names take more
-_AXIS = 62  # of them below the plot
 
 
 @dataclass(frozen=True)
@@ -172,7 +171,7 @@ def line_figure(
         (*mark(at), line.name, end) for at, (line, end) in enumerate(zip(lines, ends, strict=True))
     ]
     tallest = max(wrapped(line.name).count("<br>") + 1 for line in lines)
-    height = max(_HEIGHT, _AXIS + LINE * tallest * len(lines))
+    height = max(_HEIGHT, _BELOW + LINE * tallest * len(lines))
     beside = line_names(named, (low, high), height, theme)
     mode = "lines+markers" if points else "lines"
     return finish(

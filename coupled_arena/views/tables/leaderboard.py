@@ -19,6 +19,7 @@ from coupled_arena.stats.ranking.bradley_terry import BradleyTerry, bradley_terr
 from coupled_arena.stats.ranking.fragility import Fragility
 from coupled_arena.stats.ranking.verdict_shift import DIFFERENT, ShiftTest
 from coupled_arena.views.markup import Cell, broken, link, table
+from coupled_arena.views.tables.memory import memory_table
 from coupled_arena.views.tables.style import style_answer, style_text
 from coupled_arena.views.tables.table import LEVEL, Column, Table, plain, span, table_of
 from coupled_arena.views.words.leaderboard import board_warnings
@@ -229,6 +230,7 @@ def board_answer(board: Leaderboard, found: BradleyTerry | None = None) -> dict[
     modes = estimates.modes
     return {
         "models": standings(board).records(),
+        "memory": memory_table(board).records(),
         "without_votes": list(board.idle),
         "source": board.source.value,
         "judge": None if estimates.selection.more_judges else estimates.selection.judge,

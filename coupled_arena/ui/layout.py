@@ -117,9 +117,7 @@ def _build_telling_tabs(
         return made[-1]
 
     with tab(_("Leaderboard"), "leaderboard"):
-        live = services.estimates, services.styles
-        board = LeaderboardTab(services.store, *live, hidden, trends, offer)
-        board.build()
+        board = _build_board_tab(services, trends, hidden, offer)
     _build_gate_tab(services, page, tabs, tab, offer)
     _build_compare_tab(services, redecoder)
     with tab(_("Battles"), "battles"):
@@ -148,6 +146,15 @@ def _build_telling_tabs(
     risk.wire(page, tabs)
     experiments.offer_when_shown(page, tabs)
     return made, battles
+
+
+def _build_board_tab(
+    services: Services, trends: LiveTrends, hidden: Hidden, offer: Markup
+) -> LeaderboardTab:
+    live = services.estimates, services.styles
+    board = LeaderboardTab(services.store, *live, hidden, trends, offer)
+    board.build()
+    return board
 
 
 def _build_data_tab(services: Services, hidden: Hidden, tab: gr.Tab, offer: Markup) -> None:

@@ -18,8 +18,7 @@ from coupled_arena.views.battle_pages import list_page
 from coupled_arena.views.inline_figures import Frame, Scale, ribbon
 from coupled_arena.views.levels import interval_at, level
 from coupled_arena.views.markup import nameless
-from coupled_arena.views.tables.table import span
-from coupled_arena.views.words.model_sizes import size_facts
+from coupled_arena.views.model_sizes import size_facts
 
 FEW = 20
 """Comparisons below which a row says so."""
@@ -79,9 +78,10 @@ def trend(found: ModelSummary) -> dict[str, Any] | None:
     shape = ribbon(points, scale, Frame(0, 100, 0, 100))
     heads = [_("Votes on the board"), _("Win rate"), interval_at(found.alpha)]
     rows = [
-        [number(n, ","), number(rate, ".1%"), span(low, high, ".1%")]
-        for n, rate, low, high in points
+        [number(n, ","), number(rate, ".1%"), _between(low, high)] for n, rate, low, high in points
     ]
+    after = [_votes_on_board(n) for n, *_rest in points]
+    said = _("{votes}: {rate} ({interval})")
     note = _(
         "Win rate on the board of the first votes, and then of more and more. The band is its "
         "interval, {level}, whenever you look."
@@ -91,23 +91,21 @@ def trend(found: ModelSummary) -> dict[str, Any] | None:
         "ribbon": shape.around,
         "even": shape.even,
         "dots": [
-            {
-                "x": x,
-                "y": y,
-                "said": _("{n} votes: {rate} ({interval})").format(
-                    n=n, rate=rate, interval=interval
-                ),
-            }
-            for (x, y), (n, rate, interval) in zip(shape.dots, rows, strict=True)
+            {"x": x, "y": y, "said": said.format(votes=votes, rate=row[1], interval=row[2])}
+            for (x, y), votes, row in zip(shape.dots, after, rows, strict=True)
         ],
         "high": number(scale.high, ".0%"),
         "low": number(scale.low, ".0%"),
         "first": rows[0][0],
-        "last": _("{n} votes on the board").format(n=rows[-1][0]),
+        "last": after[-1],
         "note": note.format(level=level(found.alpha)),
         "heads": heads,
         "rows": rows,
     }
+
+
+def _votes_on_board(n: int) -> str:
+    return ngettext("{n:,} vote on the board", "{n:,} votes on the board", n).format(n=n)
 
 
 def headline(found: ModelSummary) -> str:
@@ -251,4 +249,8 @@ def _rate(each: Strength) -> str:
 
 
 def _interval(each: Strength) -> str:
-    return _("{low:.1%} to {high:.1%}").format(low=each.low, high=each.high)
+    return _between(each.low, each.high)
+
+
+def _between(low: float, high: float) -> str:
+    return _("{low:.1%} to {high:.1%}").format(low=low, high=high)

@@ -134,13 +134,11 @@ def read_model(
         categories = list(model_pages.categories(cursor, model))
         days = model_pages.days(cursor, model)
         facts = model_pages.facts(cursor, model, hidden)
+        newest = model_pages.newest_facts(cursor, [model], hidden)
         samplings = model_pages.samplings(cursor, model, hidden)
-        size = size_of(model_pages.newest_facts(cursor, [model], hidden).get(model, {}))
         cursor.execute("commit")
     board = _estimates(store, Selection())
-    lines = trends.get(board, BoardSource.HUMAN, alpha) if trends else None
-    compared = categories[:MOST]
-    met = _opponents(board, model)
+    compared, met = categories[:MOST], _opponents(board, model)
     return ModelSummary(
         model=model,
         alpha=alpha,
@@ -162,9 +160,16 @@ def read_model(
         facts=facts,
         samplings=samplings,
         version=version,
-        size=size,
-        trend=lines.of(model) if lines else (),
+        size=size_of(newest.get(model, {})),
+        trend=_line(board, model, alpha, trends),
     )
+
+
+def _line(
+    board: BoardEstimates, model: str, alpha: float, trends: LiveTrends | None
+) -> tuple[tuple[int, float, float, float], ...]:
+    found = trends.get(board, BoardSource.HUMAN, alpha) if trends else None
+    return found.of(model) if found else ()
 
 
 def _estimates(store: Store, selection: Selection) -> BoardEstimates:

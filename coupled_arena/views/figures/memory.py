@@ -27,16 +27,16 @@ from coupled_arena.views.figures.theme import (
     theme_for,
 )
 from coupled_arena.views.levels import interval_at
-from coupled_arena.views.tables.leaderboard import rank_range
+from coupled_arena.views.model_sizes import memory_words
 from coupled_arena.views.tables.memory import memory_table
-from coupled_arena.views.words.model_sizes import memory_words
+from coupled_arena.views.words.names import rank_range
 
 _DOT, _BAR = "\N{BLACK CIRCLE}", "\N{BLACK RECTANGLE}"
 _LINE = "\N{BOX DRAWINGS HEAVY HORIZONTAL}"
 _HEIGHT = 380  # pixels
 _GIGA = 1e9
 _ROOM = 0.12  # of the spread of the sizes, beside the smallest and the largest
-_LEAST_SPREAD = 0.15  # decades: sizes that are nearly the same do not fill the axis
+_LEAST_SPREAD = 0.35  # decades: sizes that are nearly the same do not fill the axis
 _STEPS = (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9)  # ticks of a decade
 
 # A name stands where it covers nothing on the narrowest page: on a wider one all is further apart.
@@ -171,7 +171,7 @@ def _describe(row: SizedModel) -> str:
 
 def _head(board: Leaderboard, found: QualityAgainstMemory, theme: Theme) -> Head:
     pale = (_DOT, theme.faint, _("another is better and no larger"))
-    steps = (_LINE, theme.pale, _("none as small is as good"))
+    steps = (_LINE, theme.pale, _("no model as small is as good"))
     shown = [
         *([pale] if any(row.behind for row in found.models) else []),
         *([steps] if sum(row.front for row in found.models) > 1 else []),

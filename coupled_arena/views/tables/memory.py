@@ -7,8 +7,9 @@ from typing import Any
 from coupled_arena.analysis.leaderboard.memory import SizedModel, against_memory
 from coupled_arena.analysis.leaderboard.result import Leaderboard
 from coupled_arena.core.language import N_, _, number
+from coupled_arena.views.model_sizes import memory_words
 from coupled_arena.views.tables.table import LEVEL, UNKNOWN, Column, Table, span, table_of
-from coupled_arena.views.words.model_sizes import memory_words
+from coupled_arena.views.words.names import rank_range
 
 
 def _of_place(name: str) -> Any:
@@ -23,7 +24,7 @@ def _standing(row: SizedModel) -> str:
     """Return what is sure of a model beside those that take no more memory."""
     if row.behind:
         return _("another is better and no larger")
-    return _("none as small is as good") if row.front else ""
+    return _("no model as small is as good") if row.front else ""
 
 
 BOARD_MEMORY: tuple[Column[SizedModel], ...] = (
@@ -47,6 +48,15 @@ BOARD_MEMORY: tuple[Column[SizedModel], ...] = (
         by="win_rate",
     ),
     Column("high", float, "Upper bound of the win rate's interval", _of_place("high")),
+    Column(
+        "rank_low",
+        int,
+        "Best rank still possible, as in `models`",
+        _of_place("rank_low"),
+        N_("Rank"),
+        lambda row: rank_range(row.place),
+    ),
+    Column("rank_high", int, "Worst rank still possible", _of_place("rank_high")),
     Column("weights", int, "How many weights it has", _of_size("weights"), N_("Weights")),
     Column(
         "bytes_per_weight",

@@ -14,6 +14,13 @@ from tests.ui.raw_client import Visitor, differ
 from tests.ui.server import EQUAL_MODELS, serving
 from tests.ui.visiting import open_tab, shoot_both
 
+# Models that are equal part only where each has noise of its own.
+CONFIG = """
+[sampling]
+max_new_tokens = 48
+[battle]
+coupled_share = 0.0
+"""
 SIZES = {"tall": ("8000000000", "2.00"), "small": ("1000000000", "2.06")}
 
 
@@ -50,7 +57,7 @@ def fill(folder, imported=False):
 def served(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sizes")
     fill(folder)
-    with serving(folder, EQUAL_MODELS) as running:
+    with serving(folder, CONFIG + EQUAL_MODELS) as running:
         yield running
 
 
@@ -87,7 +94,10 @@ def test_a_board_and_a_page_with_sizes(served, visit, tmp_path):
     assert line.locator("svg path").count() == 2
     assert "180 votes on the board" in line.get_attribute("aria-label")
     page.get_by_text("The same as a table").click()
-    assert page.locator(".trend .dot").count() == page.locator("details[open] tbody tr").count()
+    assert (
+        page.locator(".trend .dot").count()
+        == page.locator(".battles details[open] tbody tr").count()
+    )
     shoot_both(page, tmp_path, "model-page")
     page.goto(f"{served.url}/?model=odd")
     page.wait_for_selector(".battles .headline")
@@ -99,14 +109,15 @@ def test_an_open_round_tells_no_size(served):
     """Real models have sizes, which are stored with the round: nobody hears of them before."""
     visitor = Visitor(served.url)
     visitor.ask(stop=differ)
+    look, before = visitor.dependency("look", "battles"), len(visitor.heard)
     for query in ("?model=left", "?model=right", "?tab=battles"):
-        visitor.call(visitor.dependency("look", "battles"), [], {"query": query})
-    heard = bytes(visitor.heard)
+        visitor.call(look, [], {"query": query})
+    heard = bytes(visitor.heard[before:])
     assert b"No battle here is of a model of this name" in heard
     for told in (b"bytes per weight", b"Bits per weight", b"glance"):
         assert told not in heard
     visitor.vote()
-    told = visitor.call(visitor.dependency("look", "battles"), [], {"query": "?model=left"})
+    told = visitor.call(look, [], {"query": "?model=left"})
     assert dict(told["data"][0]["model"]["glance"])["Bits per weight"]
 
 

@@ -109,9 +109,9 @@ def leaderboard(
     Returns
     -------
     Result
-        Tables: "models" and "pairs"; "memory" where the sizes of two models are known; "modes"
-        and "mode_pairs" where both modes have votes; "bradley_terry" where it was asked for; with
-        `control` "style" and "style_effects".
+        Tables: "models" and "pairs"; "modes" and "mode_pairs" where both modes have votes;
+        "bradley_terry" where it was asked for; with `control` "style" and "style_effects".
+        "memory" is there if the sizes of two models are known.
 
     Raises
     ------

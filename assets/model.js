@@ -54,6 +54,61 @@ const overTime = (el, { bars, note }) => {
   return [el("history", "h3", "", say("Its votes over time")), figure, el("history note", "p", "hint", note)];
 };
 
+// A line and its ribbon, in a hundred by a hundred that the style stretches; what is said beside it
+// is text of the page, which keeps its size.
+const curve = (own, { line, ribbon, even }) => {
+  const svg = (tag, given, inside = []) => {
+    const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
+    for (const [name, value] of Object.entries(given)) node.setAttribute(name, value);
+    node.append(...inside);
+    return node;
+  };
+  const half = even === null ? [] : [svg("line", { class: "even", x1: 0, x2: 100, y1: even, y2: even })];
+  own.replaceChildren(svg("svg", { viewBox: "0 0 100 100", preserveAspectRatio: "none", "aria-hidden": true }, [
+    svg("path", { class: "ribbon", d: ribbon }), ...half, svg("path", { class: "over-time", d: line }),
+  ]));
+};
+
+const winRates = (el, trend) => {
+  if (!trend) return [];
+  const dots = trend.dots.map(({ x, y, said }, at) => {
+    const dot = titled(el(`trend dot ${at}`, "span", "dot"), said);
+    dot.style.left = `${x}%`;
+    dot.style.top = `${y}%`;
+    return dot;
+  });
+  const frame = el("trend", "div", "trend", [
+    el("trend curve", "div", "curve", (own) => curve(own, trend)),
+    ...dots,
+    el("trend high", "span", "high", trend.high),
+    el("trend low", "span", "low", trend.low),
+  ]);
+  frame.setAttribute("role", "img");
+  frame.setAttribute("aria-label", `${trend.note} ${trend.dots[0].said}; ${trend.dots.at(-1).said}.`);
+  const rows = trend.rows.map((row, at) => el(`trend row ${at}`, "tr", "", row.map(
+    (text, n) => cellNode(el, `trend ${at} ${n}`, text, { names: n === 0 }),
+  )));
+  return [
+    el("trend name", "h3", "", say("Its win rate over time")),
+    frame,
+    el("trend foot", "p", "hint trend-foot", [
+      el("trend first", "span", "", trend.first), el("trend last", "span", "", trend.last),
+    ]),
+    el("trend note", "p", "hint", trend.note),
+    el("trend numbers", "details", "", [
+      el("trend numbers name", "summary", "", say("The same as a table")),
+      tableNode(el, "trend table", "said numbers", trend.heads, rows),
+    ]),
+  ];
+};
+
+// What one wants to know of a model first; nothing of models of which nothing is stored.
+const glance = (el, rows) => (rows.length ? [el("glance", "dl", "glance", rows.map(
+  ([name, value]) => el(`glance ${name}`, "div", "", [
+    el(`glance ${name} name`, "dt", "", name), el(`glance ${name} is`, "dd", "", value),
+  ]),
+))] : []);
+
 const modelPage = (el, page) => {
   const part = (key, name, { note, heads, rows }) => [
     el(`${key} name`, "h3", "", name),
@@ -69,6 +124,8 @@ const modelPage = (el, page) => {
     ]),
     el("model title", "h2", "", page.model),
     headline,
+    ...glance(el, page.glance),
+    ...winRates(el, page.trend),
     ...part("categories", say("Where it is strong"), page.categories),
     ...part("opponents", say("Opponents"), page.opponents),
     ...overTime(el, page.history),

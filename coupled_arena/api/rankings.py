@@ -111,6 +111,7 @@ def leaderboard(
     Result
         Tables: "models" and "pairs"; "modes" and "mode_pairs" where both modes have votes;
         "bradley_terry" where it was asked for; with `control` "style" and "style_effects".
+        "memory" is there if the sizes of two models are known.
 
     Raises
     ------
@@ -375,11 +376,14 @@ class BoardSettings:
     def board(self, store: Store, selection: Selection) -> Result[Leaderboard]:
         """Return the leaderboard of a selection, with its tables."""
         from coupled_arena.analysis.leaderboard.board_estimates import read_estimates
+        from coupled_arena.analysis.leaderboard.memory import with_sizes
+        from coupled_arena.analysis.model_sizes import read_sizes
         from coupled_arena.analysis.style.result import read_style
         from coupled_arena.views.tables import leaderboard as tables
 
         board = self.concluded(read_estimates(store, selection, self.method))
         board = self.styled(board, partial(read_style, store))
+        board = with_sizes(board, partial(read_sizes, store, hidden="rounds"))
         scores = tables.scores(board) if self.bradley_terry else None
         found = _tables(board)
         if scores:
@@ -406,12 +410,14 @@ class BoardSettings:
 
 
 def _tables(board: Leaderboard) -> dict[str, Table[Any]]:
-    from coupled_arena.views.tables import leaderboard, style
+    from coupled_arena.views.tables import leaderboard, memory, style
 
     found: dict[str, Table[Any]] = {
         "models": leaderboard.standings(board),
         "pairs": leaderboard.head_to_head(board),
     }
+    if sizes := memory.memory_table(board):
+        found["memory"] = sizes
     if board.estimates.modes:
         found["modes"] = leaderboard.mode_models(board.estimates.modes)
         found["mode_pairs"] = leaderboard.mode_pairs(board.estimates.modes)

@@ -13,6 +13,7 @@ import gradio as gr
 from gradio.themes import Soft
 from markupsafe import Markup
 
+from coupled_arena.analysis.leaderboard.trend import LiveTrends
 from coupled_arena.battles.annotation import Annotation
 from coupled_arena.core.choices import Reveals
 from coupled_arena.core.language import _
@@ -108,6 +109,7 @@ def _build_telling_tabs(
     Return them, and which of them knows what battles somebody may see.
     """
     hidden, offer = _hidden(services), _offer(services)
+    trends = LiveTrends(services.store)  # the same points for the board and for pages of models
     made: list[gr.Tab] = []
 
     def tab(title: str, name: str, **more: Any) -> gr.Tab:
@@ -115,12 +117,11 @@ def _build_telling_tabs(
         return made[-1]
 
     with tab(_("Leaderboard"), "leaderboard"):
-        board = LeaderboardTab(services.store, services.estimates, services.styles, offer)
-        board.build()
+        board = _build_board_tab(services, trends, hidden, offer)
     _build_gate_tab(services, page, tabs, tab, offer)
     _build_compare_tab(services, redecoder)
     with tab(_("Battles"), "battles"):
-        battles = BattlesTab(services.store, hidden, redecoder, held_back, offer)
+        battles = BattlesTab(services.store, hidden, redecoder, trends, held_back, offer)
         battles.build()
     with tab(_("Data"), "data", elem_id="data-tab") as data:
         _build_data_tab(services, hidden, data, offer)
@@ -145,6 +146,15 @@ def _build_telling_tabs(
     risk.wire(page, tabs)
     experiments.offer_when_shown(page, tabs)
     return made, battles
+
+
+def _build_board_tab(
+    services: Services, trends: LiveTrends, hidden: Hidden, offer: Markup
+) -> LeaderboardTab:
+    live = services.estimates, services.styles
+    board = LeaderboardTab(services.store, *live, hidden, trends, offer)
+    board.build()
+    return board
 
 
 def _build_data_tab(services: Services, hidden: Hidden, tab: gr.Tab, offer: Markup) -> None:

@@ -74,11 +74,42 @@ def over_time(
     """
     if len(points) < 2:
         return Markup("")
+    shape = ribbon(points, scale, Frame(2, 92, 1, 25))
+    even = Markup("") if shape.even is None else _EVEN_LINE.format(shape.even)
+    x, y = shape.dots[-1]
+    return _LINE.format(label=label, ribbon=shape.around, line=shape.line, even=even, x=x, y=y)
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Where a line lies in its picture: from left to right, and from top to bottom."""
+
+    left: float
+    right: float
+    top: float
+    bottom: float
+
+
+@dataclass(frozen=True)
+class Ribbon:
+    """A line with its ribbon as paths of SVG; its dots; how far down one half lies, if shown."""
+
+    line: str
+    around: str
+    dots: tuple[tuple[float, float], ...]
+    even: float | None
+
+
+def ribbon(
+    points: Sequence[tuple[float, float, float, float]], scale: Scale, frame: Frame
+) -> Ribbon:
+    """Return a line over time within a frame; of points as `over_time` takes them, two or more."""
     first, last = points[0][0], points[-1][0]
-    across = [2 + 90 * (when - first) / max(last - first, 1e-9) for when, *_ in points]
+    width = (frame.right - frame.left) / max(last - first, 1e-9)
+    across = [frame.left + width * (when - first) for when, *_ in points]
 
     def down(value: float) -> float:
-        return 25 - 24 * scale.place(value)
+        return frame.bottom - (frame.bottom - frame.top) * scale.place(value)
 
     def path(heights: Iterable[float], along: Iterable[float]) -> str:
         return "L".join(f"{x:.1f} {y:.1f}" for x, y in zip(along, heights, strict=True))
@@ -86,12 +117,9 @@ def over_time(
     line = [down(value) for _, value, _, _ in points]
     upper = path((down(high) for *_, high in points), across)
     lower = path((down(low) for _, _, low, _ in reversed(points)), reversed(across))
-    even = Markup("") if scale.even is None else _EVEN_LINE.format(down(0.5))
-    return _LINE.format(
-        label=label,
-        ribbon=f"M{upper}L{lower}Z",
+    return Ribbon(
         line=f"M{path(line, across)}",
-        even=even,
-        x=across[-1],
-        y=line[-1],
+        around=f"M{upper}L{lower}Z",
+        dots=tuple(zip(across, line, strict=True)),
+        even=None if scale.even is None else down(0.5),
     )

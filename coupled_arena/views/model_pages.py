@@ -15,8 +15,10 @@ from coupled_arena.store.queries.battle_search import BattleFilter, Rater
 from coupled_arena.store.queries.model_pages import Day
 from coupled_arena.views.addresses import list_address, model_address
 from coupled_arena.views.battle_pages import list_page
-from coupled_arena.views.levels import interval_at
+from coupled_arena.views.inline_figures import Frame, Scale, ribbon
+from coupled_arena.views.levels import interval_at, level
 from coupled_arena.views.markup import nameless
+from coupled_arena.views.model_sizes import size_facts
 
 FEW = 20
 """Comparisons below which a row says so."""
@@ -38,7 +40,9 @@ def model_page(found: ModelSummary, battles: FoundBattles) -> dict[str, Any]:
     return {
         "model": found.model,
         "headline": headline(found),
+        "glance": [list(each) for each in size_facts(found.size)],
         "votes": list_address(counted) if found.overall else None,
+        "trend": trend(found),
         "categories": {
             "note": category_words(found),
             "heads": [_("Category"), _("Win rate"), interval_at(found.alpha), _("Votes"), ""],
@@ -60,6 +64,48 @@ def model_page(found: ModelSummary, battles: FoundBattles) -> dict[str, Any]:
             "href": list_address(BattleFilter(model=found.model)),
         },
     }
+
+
+def trend(found: ModelSummary) -> dict[str, Any] | None:
+    """Return the win rate over time as a figure and as a table; None of fewer than two points.
+
+    Places are percents of the figure's width and height.
+    """
+    points = found.trend
+    if len(points) < 2:
+        return None
+    scale = Scale.of((low, high) for *_rest, low, high in points)
+    shape = ribbon(points, scale, Frame(0, 100, 0, 100))
+    heads = [_("Votes on the board"), _("Win rate"), interval_at(found.alpha)]
+    rows = [
+        [number(n, ","), number(rate, ".1%"), _between(low, high)] for n, rate, low, high in points
+    ]
+    after = [_votes_on_board(n) for n, *_rest in points]
+    said = _("{votes}: {rate} ({interval})")
+    note = _(
+        "Win rate on the board of the first votes, and then of more and more. The band is its "
+        "interval, {level}, whenever you look."
+    )
+    return {
+        "line": shape.line,
+        "ribbon": shape.around,
+        "even": shape.even,
+        "dots": [
+            {"x": x, "y": y, "said": said.format(votes=votes, rate=row[1], interval=row[2])}
+            for (x, y), votes, row in zip(shape.dots, after, rows, strict=True)
+        ],
+        "high": number(scale.high, ".0%"),
+        "low": number(scale.low, ".0%"),
+        "first": rows[0][0],
+        "last": after[-1],
+        "note": note.format(level=level(found.alpha)),
+        "heads": heads,
+        "rows": rows,
+    }
+
+
+def _votes_on_board(n: int) -> str:
+    return ngettext("{n:,} vote on the board", "{n:,} votes on the board", n).format(n=n)
 
 
 def headline(found: ModelSummary) -> str:
@@ -203,4 +249,8 @@ def _rate(each: Strength) -> str:
 
 
 def _interval(each: Strength) -> str:
-    return _("{low:.1%} to {high:.1%}").format(low=each.low, high=each.high)
+    return _between(each.low, each.high)
+
+
+def _between(low: float, high: float) -> str:
+    return _("{low:.1%} to {high:.1%}").format(low=low, high=high)

@@ -11,6 +11,7 @@ import pytest
 import coupled_arena as ca
 from coupled_arena.analysis.audit.verdicts import LiveAudits
 from coupled_arena.analysis.leaderboard.board_estimates import LiveEstimates
+from coupled_arena.analysis.leaderboard.trend import LiveTrends
 from coupled_arena.analysis.style.result import LiveStyle
 from coupled_arena.battles.gate_service import Gates, Share
 from coupled_arena.core.records import Sampling
@@ -31,7 +32,10 @@ from coupled_arena.views.tables.declared import TABLES
 from tests.docs.pages import TEXTS
 
 TABS = {
-    "leaderboard": ("board", lambda store: LeaderboardTab(store, *_live(store))),
+    "leaderboard": (
+        "board",
+        lambda store: LeaderboardTab(store, *_live(store), "nothing", LiveTrends(store)),
+    ),
     "audit": ("audit", lambda store: AuditTab(store, LiveAudits(store), LiveEstimates(store))),
     "coupling": ("coupling", lambda store: CouplingTab(store, None)),
     "risk": ("risk", lambda store: RiskTab(StoredReplies(store, None))),
@@ -85,7 +89,10 @@ def test_a_table_and_a_figure_of_one_name_show_the_same_numbers():
         (figure.result, figure.name) for figure in FIGURES if figure.name in TABLES[figure.result]
     }
     assert shared == {
-        *(("leaderboard", name) for name in ("pairs", "rank_set_sizes", "modes", "mode_pairs")),
+        *(
+            ("leaderboard", name)
+            for name in ("pairs", "memory", "rank_set_sizes", "modes", "mode_pairs")
+        ),
         ("leaderboard", "style_effects"),
         ("coupling", "curves"),
         *(("risk", name) for name in ("first_order", "second_order", "mean_risk")),

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import cache
+from itertools import combinations
 
 from markupsafe import Markup
 
 import coupled_arena as ca
+from coupled_arena.analysis.leaderboard.memory import against_memory
+from coupled_arena.analysis.model_sizes import ModelSize
 from coupled_arena.api.figures import drawings_of
 from coupled_arena.battles.first_divergence import Divergence, Option, Reason
 from coupled_arena.core.choices import Control
@@ -18,17 +22,19 @@ from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.ui.tabs.experiments import _figures
 from coupled_arena.views.figures.drawing import closeness_drawings
 from coupled_arena.views.figures.leaderboard import style_figure
+from coupled_arena.views.figures.memory import memory_figure
 from coupled_arena.views.tables import closeness
 from coupled_arena.views.tables.audit import audit_differences, audit_models
 from coupled_arena.views.tables.coupling import coupling_pairs, with_battles
 from coupled_arena.views.tables.first_divergence import divergence_view
 from coupled_arena.views.tables.leaderboard import pair_table
+from coupled_arena.views.tables.memory import memory_table
 from coupled_arena.views.tables.risk import risk_models
 from coupled_arena.views.tables.style import style_effects, style_models
 from tests.analysis.styled import TERSE, fill_styled
 from tests.boards import read_style_board
 from tests.stats.test_resampling import judged
-from tests.views import rubbish
+from tests.views import rubbish, spoken_boards
 from tests.views.made_up_laws import made_up
 
 
@@ -53,6 +59,16 @@ def style():
     with Store.in_memory() as store:
         fill_styled(store, TERSE, 150, markdown=True)
         return read_style_board(store, Selection(), Control.STYLE)
+
+
+@cache
+def sized():
+    """Return a board with models that are surely behind, or surely ahead for their size."""
+    names = spoken_boards.COLOURS[:4]
+    clear = [(*pair, 990, 10) for pair in combinations(names, 2)]
+    large = zip(names, (4.0, 2.0, 8.0), strict=False)
+    sizes = {name: ModelSize(weights=int(1e9), bytes_per_weight=each) for name, each in large}
+    return replace(spoken_boards.board_of(spoken_boards.duels(*clear)), model_sizes=sizes)
 
 
 def experiment():
@@ -82,6 +98,7 @@ def figures(found, experiment):
         f"closeness: {figure.name}": json.loads(draw(dark=False).to_json())
         for figure, draw in closeness_drawings(made_up()).items()
     }
+    drawn["memory"] = json.loads(memory_figure(sized(), against_memory(sized())).to_json())
     drawn["style"] = json.loads(style_figure(style(), dark=False).to_json())
     for at, figure in enumerate(_figures(experiment, dark=False)[1::2]):
         drawn[f"experiment: {at}"] = json.loads(figure.plot)
@@ -95,6 +112,7 @@ def tables(found):
     partings = [divergence_view(reason(coupled)) for coupled in (True, False)]
     return {
         "board": found["judged board"]._table(None).html(),
+        "memory": memory_table(sized()).html(),
         "style": Markup().join(made(style()).html() for made in (style_models, style_effects)),
         "audit": audit_models(found["audit"].analysis).html(),
         "differences": audit_differences(found["audit"].analysis).html(),

@@ -23,6 +23,7 @@ from coupled_arena.analysis.gate.result import (
 )
 from coupled_arena.analysis.gate.stored import GateRows, GateStanding
 from coupled_arena.analysis.gate.worth import NoiseWorth
+from coupled_arena.analysis.model_sizes import ModelSize
 from coupled_arena.analysis.risk.result import RiskSettings, risk_report
 from coupled_arena.analysis.risk.scores import RiskScores
 from coupled_arena.analysis.style.judge import HeldAgreement, JudgeStyle, TraitBeside
@@ -62,6 +63,8 @@ from coupled_arena.stats.simulation.rank_set_runs import Ranking
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.store.tables.exclusions import Excluded
 from coupled_arena.store.tables.gates import ScoredPrompt, StoredGate
+from coupled_arena.views.model_pages import trend
+from coupled_arena.views.model_sizes import size_facts
 from coupled_arena.views.words import methods
 from coupled_arena.views.words.agreement import NO_JUDGE, agreement_findings, own_agreement_words
 from coupled_arena.views.words.audit import (
@@ -122,6 +125,7 @@ def spoken(found):
         "judge": _judged_boards(found["judged board"].analysis),
         "audit": _audits(found["audit"].analysis),
         "graded": _audits(found["graded"].analysis),
+        "size": _sizes(),
         "plan": _plans(),
         "coupling": _couplings(found["coupling"].analysis),
         "gate": _gates(),
@@ -194,6 +198,19 @@ def _styles():
             for each in (empty, counted):
                 estimates = SimpleNamespace(obstructed=named, counted=each)
                 yield from style_warnings(SimpleNamespace(estimates=estimates))
+
+
+def _sizes():
+    for size in (
+        ModelSize(),
+        ModelSize(_ONE, _TWO, "none", 999_999_999, 0.5),
+        ModelSize(_ONE, _TWO, _THREE, 1_500_000_000, 2.0),
+        ModelSize(quantization=_THREE, bytes_per_weight=1.3),
+    ):
+        yield from (f"{name}: {value}" for name, value in size_facts(size))
+    points = ((1, 0.5, 0.0, 1.0), (2, 0.6, 0.2, 0.9))
+    found = trend(SimpleNamespace(trend=points, alpha=0.05))
+    yield from (found["note"], found["last"], *(dot["said"] for dot in found["dots"]))
 
 
 def _judge_styles():

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from coupled_arena.analysis.battles import OpenedBattle, read_battles
 from coupled_arena.analysis.leaderboard.board_estimates import read_estimates
 from coupled_arena.analysis.leaderboard.one_model import ModelSummary, Strength, read_model
 from coupled_arena.analysis.leaderboard.result import leaderboard
+from coupled_arena.analysis.leaderboard.trend import LiveTrends
 from coupled_arena.core.choices import TieScore
 from coupled_arena.core.errors import BattleError
 from coupled_arena.core.records import Finish, Mode, Origin, Prompt, Reply
@@ -17,7 +20,13 @@ from coupled_arena.store.queries.battle_search import BattleFilter
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.views.addresses import model_address, read_address
 from coupled_arena.views.battle_pages import battle_page
-from coupled_arena.views.model_pages import category_words, headline, history, model_page
+from coupled_arena.views.model_pages import (
+    category_words,
+    headline,
+    history,
+    model_page,
+    trend,
+)
 from tests.batches import at_once
 from tests.store.conftest import make_battle, make_vote
 from tests.views.test_addresses import MODELS, behind, store
@@ -109,6 +118,63 @@ def test_a_battle_does_not_tell_where_weights_lie():
     battle = make_battle("m", "n", arithmetic={"m/source": "folder:/home/ann/m", "torch": "2.13.0"})
     page = battle_page(OpenedBattle(battle, BattleRecord((), (), ())))
     assert page["fingerprints"] == [["m/source", "folder:m"], ["torch", "2.13.0"]]
+
+
+def test_it_says_at_a_glance_what_the_newest_answers_were_computed_with():
+    facts = {"source": "hub/m", "dtype": "float16", "quantization": "bnb-4bit"}
+    numbers = {"weights": "1235814400", "bytes per weight": "0.66"}
+    with Store.in_memory() as opened:
+        with at_once(opened) as batch:
+            old = {"m/dtype": "float32", "m/weights": "5", "m/bytes per weight": "4.00"}
+            new = {f"m/{name}": value for name, value in (facts | numbers).items()}
+            for arithmetic in (old, new, {"n/dtype": "float32"}):
+                made = make_battle("m", "n", origin=Origin.GENERATE, arithmetic=arithmetic)
+                batch.add_battle(made)
+        page = page_of(opened, "m", "rounds")
+    large = 1235814400 * 0.66 / 1e6
+    assert page["glance"] == [
+        ["Source", "hub/m"],
+        ["Precision", "bnb-4bit, computed in float16"],
+        ["Weights", "1.24 billion"],
+        ["Memory of the weights", f"{large:.0f} MB"],
+        ["Bits per weight", f"{8 * 0.66:.1f}"],
+    ]
+
+
+def test_nothing_is_said_at_a_glance_of_imported_votes(store):
+    page = page_of(store, MODELS[0])
+    assert (page["glance"], page["trend"]) == ([], None)
+
+
+def test_the_win_rate_over_time_is_that_of_the_first_battles():
+    """With two models it is the share of the votes, ties as half a win."""
+    ranks = [[(1, 2), (2, 1), (1, 1), (1, 2)][number % 4] for number in range(64)]
+    with Store.in_memory() as opened:
+        with at_once(opened) as batch:
+            for each in ranks:
+                made = make_battle("ant", "bee", replies=(), prompts=())
+                batch.add_battle(made)
+                batch.cast(make_vote(made, *each))
+        found = read_model(opened, "ant", "rounds", trends=LiveTrends(opened))
+    drawn = trend(found)
+    won = [{(1, 2): 1.0, (1, 1): 0.5, (2, 1): 0.0}[each] for each in ranks]
+    assert len(found.trend) == 16
+    for n, rate, low, high in found.trend:
+        assert rate == pytest.approx(sum(won[:n]) / n)
+        assert low < rate < high
+    assert found.trend[-1][:2] == (64, pytest.approx(found.overall.win_rate))
+    assert [row[0] for row in drawn["rows"]] == [str(n) for n, *_rest in found.trend]
+    assert drawn["last"] == "64 votes on the board"
+    dots = drawn["dots"]
+    assert (dots[0]["x"], dots[-1]["x"]) == (0, 100)
+    ends = [float(drawn[end].rstrip("%")) / 100 for end in ("low", "high")]
+    for dot, (_n, rate, *_rest) in zip(dots, found.trend, strict=True):
+        assert ends[1] - dot["y"] / 100 * (ends[1] - ends[0]) == pytest.approx(rate, abs=1e-9)
+
+
+def test_one_moment_is_no_line():
+    found = SimpleNamespace(trend=((3, 0.5, 0.1, 0.9),), alpha=0.05)
+    assert trend(found) is None
 
 
 def strength(name, low, rate, high, n=100):

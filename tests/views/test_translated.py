@@ -17,7 +17,7 @@ from tests.views import drawn, rubbish, spoken, spoken_boards
 # The same in both languages, or letters of the field.
 SAME = {"alpha", "b", "p", "q", "n", "λ", "ρ²", "max-t", "portfolio", "position", "in"}
 SAME |= {"benchmark", "bradley-terry", "bonferroni", "nominal", "seeds", "md"}
-SAME |= {"prediction-powered", "inference", "token", "tokens", "mb", "bootstrap", "copula"}
+SAME |= {"prediction-powered", "inference", "token", "tokens", "mb", "gb", "bootstrap", "copula"}
 MODELS, JUDGE, METRIC = spoken.COLOURS[:3], spoken_boards.JUDGE, spoken.METRICS[0]
 NAMES = {*spoken.COLOURS, *styled.MODELS, JUDGE, *spoken.METRICS, "sums", "u", "v", "so", *"abcd"}
 NAMES |= {"maths", "code"}  # categories

@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from coupled_arena.analysis.gate.result import CandidateGate, Churn, Cost, GateReport
+from coupled_arena.analysis.model_sizes import size_of
 from coupled_arena.core.records import Mode, seed_to_hex
 from coupled_arena.stats.closeness import Mean, clustered_mean
 from coupled_arena.store.database import Store
@@ -96,9 +97,8 @@ def with_speeds(report: GateReport, speeds: Mapping[str, float]) -> GateReport:
 
 def cost_of(facts: Mapping[str, str]) -> Cost:
     """Return what a model costs, of the facts that its battles hold."""
-    each = float(facts["bytes per weight"]) if "bytes per weight" in facts else None
-    weights = int(facts["weights"]) if "weights" in facts else None
-    return Cost(each, weights * each if weights and each else None)
+    size = size_of(facts)
+    return Cost(size.bytes_per_weight, size.memory)
 
 
 # Churn.

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from coupled_arena.analysis.leaderboard.board_estimates import BoardEstimates, read_estimates
+from coupled_arena.analysis.leaderboard.trend import LiveTrends
 from coupled_arena.analysis.live import Kept
+from coupled_arena.analysis.model_sizes import ModelSize, size_of
 from coupled_arena.core.choices import BoardSource
 from coupled_arena.core.errors import BattleError
 from coupled_arena.core.language import _
@@ -62,6 +64,10 @@ class ModelSummary:
         The others.
     facts : mapping of str to tuple of str
         See `coupled_arena.store.queries.model_pages.facts`.
+    size : ModelSize
+        What the newest answers were computed with, of battles that may be shown.
+    trend : tuple of (int, float, float, float)
+        Votes on the board, and the win rate with its interval then; see `Trend`.
     """
 
     model: str
@@ -74,14 +80,17 @@ class ModelSummary:
     facts: Mapping[str, tuple[str, ...]]
     samplings: tuple[tuple[Sampling, int], ...]
     version: tuple[int, ...]
+    size: ModelSize = field(default_factory=ModelSize)
+    trend: tuple[tuple[int, float, float, float], ...] = ()
 
 
 class LiveModels:
     """Summaries of models that are computed again only when the store has changed."""
 
-    def __init__(self, store: Store, hidden: Hidden) -> None:
+    def __init__(self, store: Store, hidden: Hidden, trends: LiveTrends) -> None:
         self._store = store
         self._hidden: Hidden = hidden
+        self._trends = trends
         self._kept: Kept[str, ModelSummary] = Kept(store)
 
     def get(self, model: str) -> ModelSummary:
@@ -92,11 +101,24 @@ class LiveModels:
         BattleError
             There is no battle of it that may be shown.
         """
-        return self._kept.get(model, lambda: read_model(self._store, model, self._hidden))
+        return self._kept.get(
+            model, lambda: read_model(self._store, model, self._hidden, trends=self._trends)
+        )
 
 
-def read_model(store: Store, model: str, hidden: Hidden, alpha: float = ALPHA) -> ModelSummary:
+def read_model(
+    store: Store,
+    model: str,
+    hidden: Hidden,
+    alpha: float = ALPHA,
+    trends: LiveTrends | None = None,
+) -> ModelSummary:
     """Summarize a model as it is now.
+
+    Parameters
+    ----------
+    trends : LiveTrends, optional
+        Lines of the board; the summary has none without them.
 
     Raises
     ------
@@ -112,11 +134,11 @@ def read_model(store: Store, model: str, hidden: Hidden, alpha: float = ALPHA) -
         categories = list(model_pages.categories(cursor, model))
         days = model_pages.days(cursor, model)
         facts = model_pages.facts(cursor, model, hidden)
+        newest = model_pages.newest_facts(cursor, [model], hidden)
         samplings = model_pages.samplings(cursor, model, hidden)
         cursor.execute("commit")
     board = _estimates(store, Selection())
-    compared = categories[:MOST]
-    met = _opponents(board, model)
+    compared, met = categories[:MOST], _opponents(board, model)
     return ModelSummary(
         model=model,
         alpha=alpha,
@@ -138,7 +160,16 @@ def read_model(store: Store, model: str, hidden: Hidden, alpha: float = ALPHA) -
         facts=facts,
         samplings=samplings,
         version=version,
+        size=size_of(newest.get(model, {})),
+        trend=_line(board, model, alpha, trends),
     )
+
+
+def _line(
+    board: BoardEstimates, model: str, alpha: float, trends: LiveTrends | None
+) -> tuple[tuple[int, float, float, float], ...]:
+    found = trends.get(board, BoardSource.HUMAN, alpha) if trends else None
+    return found.of(model) if found else ()
 
 
 def _estimates(store: Store, selection: Selection) -> BoardEstimates:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
 
 from coupled_arena.analysis.leaderboard.board_estimates import (
     BoardEstimates,
 )
+from coupled_arena.analysis.model_sizes import ModelSize
 from coupled_arena.analysis.style.result import StyleBoard
 from coupled_arena.core.choices import BoardSource, Control, Cutoff, Scope, TieScore, Voters
 from coupled_arena.core.errors import ArenaError
@@ -113,6 +115,8 @@ class Leaderboard:
         The other models that there are battles of.
     style : StyleBoard or None
         Scores of the same comparisons with style held fixed, where that was asked for.
+    model_sizes : mapping of str to ModelSize
+        What is known of its models, see `coupled_arena.analysis.leaderboard.memory.with_sizes`.
     """
 
     estimates: BoardEstimates
@@ -126,6 +130,7 @@ class Leaderboard:
     missing: tuple[MissingVotes, ...]
     idle: tuple[str, ...]
     style: StyleBoard | None = None
+    model_sizes: Mapping[str, ModelSize] = field(default_factory=dict[str, ModelSize])
 
     @property
     def voters(self) -> Voters:

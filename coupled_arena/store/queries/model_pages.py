@@ -192,6 +192,48 @@ def facts(cursor: Cursor, model: str, hidden: Hidden) -> dict[str, tuple[str, ..
     return {fact: tuple(values) for fact, values in rows}
 
 
+# Any of these facts tells of the model. DuckDB is four times as fast as with `list_has_any`.
+_TOLD = " or ".join(
+    f"list_contains(told, model || '/{fact}')"
+    for fact in ("source", "dtype", "weights", "bytes per weight")
+)
+
+
+def newest_facts(
+    cursor: Cursor, models: Sequence[str], hidden: Hidden
+) -> dict[str, dict[str, str]]:
+    """Return what each model's newest answers were computed with, of battles that may be shown.
+
+    All facts of a model are of one battle: the newest that has any of it. Together they describe
+    what was loaded then, where models of the same name have followed each other.
+    """
+    rows = cursor.execute(
+        f"""
+        select model, max(battle_no)
+        from (
+            select battle_no, map_keys(arithmetic) as told, unnest(models) as model
+            from battles
+            where cardinality(arithmetic) > 0 and ({VISIBLE[hidden]})
+        )
+        where list_contains($models, model) and ({_TOLD})
+        group by model
+        """,
+        {"models": list(models)},
+    ).fetchall()
+    newest = ", ".join(str(number) for _, number in rows) or "null"
+    # A join would read what all battles were computed with.
+    query = f"select battle_no, arithmetic from battles where battle_no in ({newest})"
+    computed = dict(cursor.execute(query).fetchall())
+    return {
+        model: {
+            key[len(model) + 1 :]: value
+            for key, value in computed[number].items()
+            if key.startswith(f"{model}/")
+        }
+        for model, number in rows
+    }
+
+
 def samplings(cursor: Cursor, model: str, hidden: Hidden) -> tuple[tuple[Sampling, int], ...]:
     """Return how a model's answers were drawn, each with how many battles, the most first."""
     rows = cursor.execute(

@@ -9,6 +9,7 @@ import gradio as gr
 
 from coupled_arena.analysis.battles import read_battle, read_battles
 from coupled_arena.analysis.leaderboard.one_model import LiveModels
+from coupled_arena.analysis.leaderboard.trend import LiveTrends
 from coupled_arena.battles.replay import Redecoder
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.language import N_, _
@@ -66,6 +67,8 @@ class BattlesTab:
         What is not shown, as in the Data tab.
     redecoder : Redecoder or None
         Decodes a battle again; None where no models are.
+    trends : LiveTrends
+        Lines of the board, for pages of models.
     held_back : HeldBack, optional
         Where names open to a person once their share is done, so do the battles of their share, and
         to admins all that are stored.
@@ -76,6 +79,7 @@ class BattlesTab:
         store: Store,
         hidden: Hidden,
         redecoder: Redecoder | None,
+        trends: LiveTrends,
         held_back: HeldBack | None = None,
         offer: str = "",
     ) -> None:
@@ -84,7 +88,7 @@ class BattlesTab:
         self._held_back = held_back
         self._hidden: Hidden = hidden
         self._redecoder = redecoder
-        self._models = LiveModels(store, hidden)
+        self._models = LiveModels(store, hidden, trends)
 
     def build(self) -> None:
         """Lay out the tab inside the current Blocks."""

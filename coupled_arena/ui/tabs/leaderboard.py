@@ -11,10 +11,12 @@ from gradio.components.plot import PlotData
 
 from coupled_arena.analysis.leaderboard.board_estimates import BoardEstimates, LiveEstimates
 from coupled_arena.analysis.leaderboard.by_category import LiveCategories
+from coupled_arena.analysis.leaderboard.memory import with_sizes
 from coupled_arena.analysis.leaderboard.result import Leaderboard
 from coupled_arena.analysis.leaderboard.trend import LiveTrends
+from coupled_arena.analysis.model_sizes import LiveSizes
 from coupled_arena.analysis.reasons import read_reasons
-from coupled_arena.analysis.style.result import LiveStyle, StyleBoard
+from coupled_arena.analysis.style.result import LiveStyle
 from coupled_arena.api.checks import SELECTING, mix_of, selection_of
 from coupled_arena.api.rankings import BoardSettings, leaderboard
 from coupled_arena.core.choices import BoardSource
@@ -22,8 +24,10 @@ from coupled_arena.core.language import N_, _
 from coupled_arena.core.verdicts import MOST_JUDGES
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries import comparisons, reasons
+from coupled_arena.store.queries.battle_conditions import Hidden
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.store.tables.exclusions import BY_DEFAULT, Counting, excluded
+from coupled_arena.ui.parts.board_panels import MemoryPanel, StylePanel
 from coupled_arena.ui.parts.choices import IS_DARK, Fields
 from coupled_arena.ui.parts.events import FREE, QUIET, sent, user_errors
 from coupled_arena.ui.parts.figure_panel import NARROW, drawn, figure_panel
@@ -42,17 +46,14 @@ from coupled_arena.views.figures.leaderboard import (
     pair_heatmap,
     rank_figure,
     size_figure,
-    style_figure,
     win_rate_figure,
 )
-from coupled_arena.views.markup import joined, listed, paragraph
+from coupled_arena.views.markup import paragraph
 from coupled_arena.views.tables.board_page import board_table, category_table
 from coupled_arena.views.tables.leaderboard import pair_table
 from coupled_arena.views.tables.reasons import reason_table
-from coupled_arena.views.tables.style import style_effects, style_models
 from coupled_arena.views.words import methods
 from coupled_arena.views.words.leaderboard import judge_words, mode_words
-from coupled_arena.views.words.style import style_warnings, style_words
 from coupled_arena.views.words.verdict import board_headline
 
 _TITLE = N_("Leaderboard")
@@ -63,14 +64,29 @@ _REFRESH = 0.6  # seconds between looks at the store's version while the tab is 
 
 
 class LeaderboardTab:
-    """Components and handlers of the tab."""
+    """Components and handlers of the tab.
+
+    Parameters
+    ----------
+    hidden : {"nothing", "rounds", "stored"}
+        Battles that tell nothing of a model, as in the Battles tab.
+    trends : LiveTrends
+        Lines of the board with the votes that count by default.
+    """
 
     def __init__(
-        self, store: Store, live: LiveEstimates, styles: LiveStyle, offer: str = ""
+        self,
+        store: Store,
+        live: LiveEstimates,
+        styles: LiveStyle,
+        hidden: Hidden,
+        trends: LiveTrends,
+        offer: str = "",
     ) -> None:
         self._store = store
+        self._sizes_known = LiveSizes(store, hidden)
         self._offer_example = offer
-        self._boards = {BY_DEFAULT: (live, styles, LiveTrends(store), LiveCategories(store))}
+        self._boards = {BY_DEFAULT: (live, styles, trends, LiveCategories(store))}
         for too, named in ((True, False), (False, True), (True, True)):
             other = store.counting(excluded=too, named=named)
             self._boards[other.counted] = (
@@ -78,6 +94,7 @@ class LeaderboardTab:
                 *(LiveTrends(other), LiveCategories(other)),
             )
         self._style = StylePanel()
+        self._memory = MemoryPanel()
         self._controls = BoardControls(store)
 
     def build(self) -> None:
@@ -113,6 +130,7 @@ class LeaderboardTab:
             with gr.Column(visible=False) as self._judge:
                 self._sizes = figure_panel("board", registry.RANK_SET_SIZES)
                 self._saved = gr.HTML(elem_id="board-saved", apply_default_css=False)
+            self._memory.build()
             self._pairs = figure_panel("board", registry.PAIRS)
             self._pair_table = gr.HTML(elem_id="board-pair-table", apply_default_css=False)
         with gr.Column(visible=False) as self._modes:
@@ -142,6 +160,7 @@ class LeaderboardTab:
             *(self._seen, self._headline, self._chosen, self._method, self._table, self._pictures),
             *(self._ranks, self._rates, self._pairs),
             *(self._pair_table, self._judge, self._sizes, self._saved, *self._style.outputs),
+            *self._memory.outputs,
             *(self._modes, self._changes, self._mode_models, self._mode_pairs),
             *(self._address, self._by_category, self._heat, self._why, self._reasons),
             *(*self._controls.settings, *self._controls.offered),
@@ -280,6 +299,8 @@ class LeaderboardTab:
             rows = [at for row in board.standings if (at := to.model(row.model))]
             changed[self._ranks] = drawn(rank_figure(board, dark=choice.dark), rows)
             changed[self._rates] = drawn(win_rate_figure(board, dark=choice.dark), rows)
+            sized = with_sizes(board, self._sizes_known.get)
+            changed |= self._memory.shown(sized, dark=choice.dark)
         powered = (
             BoardSource.PPR in board.estimates.by_source and choice.selection.judge is not None
         )
@@ -328,39 +349,6 @@ def _counted(estimates: BoardEstimates) -> int:
             *(array.tobytes() for array in arrays),
         )
     )
-
-
-class StylePanel:
-    """Components that are shown where the visitor holds style fixed."""
-
-    def build(self) -> None:
-        """Lay out the panel inside the current Blocks."""
-        with gr.Column(visible=False, elem_id="board-style") as self._all:
-            gr.Markdown(_("## With style held fixed"))
-            self._words = gr.HTML(elem_id="board-style-words", apply_default_css=False)
-            self._models = gr.HTML(elem_id="board-style-models", apply_default_css=False)
-            with gr.Column(visible=False) as self._known:
-                self._effects = figure_panel("board", registry.STYLE_EFFECTS)
-                self._table = gr.HTML(elem_id="board-style-table", apply_default_css=False)
-
-    @property
-    def outputs(self) -> list[Any]:
-        """The components that `shown` changes."""
-        return [self._all, self._words, self._models, self._known, self._effects, self._table]
-
-    def shown(self, style: StyleBoard | None, *, dark: bool) -> dict[Any, Any]:
-        """Return the panel with a result, or without one."""
-        changed: dict[Any, Any] = {self._all: gr.Column(visible=style is not None)}
-        if style is None:
-            return changed
-        warnings = listed(style_warnings(style), "hint")
-        changed[self._words] = joined([listed(style_words(style), "findings"), warnings])
-        changed[self._models] = style_models(style).html()
-        changed[self._known] = gr.Column(visible=bool(style.effects))
-        if style.effects:
-            changed[self._effects] = drawn(style_figure(style, dark=dark))
-            changed[self._table] = style_effects(style).html()
-        return changed
 
 
 _DRAWN_ANEW = ("alpha", "cutoff", "sets", "control")  # without counting anew

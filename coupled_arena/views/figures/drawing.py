@@ -13,6 +13,7 @@ from coupled_arena.analysis.audit.result import Audit
 from coupled_arena.analysis.closeness import Closeness
 from coupled_arena.analysis.coupling.savings import Coupling, curves_of
 from coupled_arena.analysis.gate.result import CandidateGate, GateReport
+from coupled_arena.analysis.leaderboard.memory import against_memory
 from coupled_arena.analysis.leaderboard.result import Leaderboard
 from coupled_arena.analysis.risk.result import RiskReport, RiskView
 from coupled_arena.core.choices import BoardSource, Measure
@@ -26,6 +27,7 @@ from coupled_arena.views.figures import (
     gate,
     gate_costs,
     leaderboard,
+    memory,
     registry,
     resampling,
     risk,
@@ -58,6 +60,8 @@ def board_drawings(board: Leaderboard) -> Drawings:
         registry.WIN_RATES: partial(leaderboard.win_rate_figure, board),
         registry.PAIRS: partial(leaderboard.pair_heatmap, board),
     }
+    if found := against_memory(board):
+        drawings[registry.BOARD_MEMORY] = partial(memory.memory_figure, board, found)
     if {BoardSource.HUMAN, BoardSource.PPR} <= set(board.estimates.by_source):
         drawings[registry.RANK_SET_SIZES] = partial(leaderboard.size_figure, board)
     if board.estimates.modes:

@@ -34,13 +34,17 @@ from coupled_arena.views.tables.leaderboard import (
     head_to_head,
     mode_models,
     mode_pairs,
-    rank_range,
     rank_set_sizes,
     standings,
 )
 from coupled_arena.views.tables.style import TRAITS, style_effects
 from coupled_arena.views.tables.table import Table
-from coupled_arena.views.words.names import verdicts_counted, votes_counted, without_both
+from coupled_arena.views.words.names import (
+    rank_range,
+    verdicts_counted,
+    votes_counted,
+    without_both,
+)
 
 _DOT, _BAR = "\N{BLACK CIRCLE}", "\N{BLACK RECTANGLE}"
 _SQUARE = "\N{BLACK SQUARE}"

@@ -75,6 +75,17 @@ PAIRS = Figure(
     ),
     former="head_to_head",
 )
+BOARD_MEMORY = Figure(
+    "leaderboard",
+    "memory",
+    N_("Quality against memory"),
+    N_(
+        "How often people prefer each model, and how much memory its weights take. Good and small "
+        "is the upper left. A model is pale if another one takes no more memory and is surely "
+        "better. The line joins models that are surely better than every other one that takes no "
+        "more memory. Surely means that neither rank-sets nor intervals overlap."
+    ),
+)
 RANK_SET_SIZES = Figure(
     "leaderboard",
     "rank_set_sizes",
@@ -363,7 +374,7 @@ DRAWN_RANK_SETS = Figure(
     ),
 )
 FIGURES = (
-    *(RANK_SETS, WIN_RATES, PAIRS, RANK_SET_SIZES, MODES, MODE_PAIRS, STYLE_EFFECTS),
+    *(RANK_SETS, WIN_RATES, BOARD_MEMORY, PAIRS, RANK_SET_SIZES, MODES, MODE_PAIRS, STYLE_EFFECTS),
     *(BIAS, EFFICIENCY, AGREEMENT, JUDGE_WIN_RATES),
     *(SAVINGS, VARIANCE, COVARIANCE, CURVES),
     *(SURVIVAL, POSITIONS_IN_ANSWER, KINDS),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 
 from coupled_arena.analysis.audit.grades import read_benchmark_estimates
 from coupled_arena.analysis.audit.result import Audit, audit, read_audit
@@ -16,7 +17,9 @@ from coupled_arena.analysis.coupling.savings import (
 )
 from coupled_arena.analysis.gate.stored import GateStanding, read_standing
 from coupled_arena.analysis.leaderboard.board_estimates import read_estimates
+from coupled_arena.analysis.leaderboard.memory import with_sizes
 from coupled_arena.analysis.leaderboard.result import Leaderboard, leaderboard
+from coupled_arena.analysis.model_sizes import read_sizes
 from coupled_arena.analysis.risk.replies import read_stored_scores
 from coupled_arena.analysis.risk.result import RiskReport, RiskSettings, risk_report
 from coupled_arena.core.choices import BoardSource, Copula
@@ -218,7 +221,11 @@ def _boards(store: Store, wanted: ReportSettings, counted: Inventory) -> Iterato
         estimates = read_estimates(store, wanted.selection(judge))
         for source in sources:
             if source in estimates.by_source:
-                yield leaderboard(estimates, source=source, alpha=wanted.alpha)
+                board = leaderboard(estimates, source=source, alpha=wanted.alpha)
+                # A report may be read by those who vote on rounds that are still blind.
+                yield with_sizes(
+                    board, partial(read_sizes, store, hidden=wanted.hidden or "rounds")
+                )
 
 
 def _metric(store: Store, metric: str, wanted: ReportSettings) -> MetricReport:

@@ -157,11 +157,12 @@ def _board(board: Leaderboard) -> Iterator[Markup]:
     )
     yield paragraph(board_verdict(board), "headline")
     yield board_table(board)
+    first = registry.RANK_SETS, registry.WIN_RATES, registry.BOARD_MEMORY
     last = registry.PAIRS
     if board.source is BoardSource.PPR:
         yield judge_words(board)
         last = registry.RANK_SET_SIZES
-    yield figures(board_drawings(board), registry.RANK_SETS, registry.WIN_RATES, last)
+    yield figures(board_drawings(board), *first, last)
 
 
 def _gate(standing: GateStanding) -> Iterator[Markup]:

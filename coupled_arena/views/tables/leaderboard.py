@@ -11,7 +11,7 @@ from typing import Any
 from markupsafe import Markup
 
 from coupled_arena.analysis.leaderboard.board_estimates import BoardEstimates
-from coupled_arena.analysis.leaderboard.result import BoardRow, HeadToHead, Leaderboard, Standing
+from coupled_arena.analysis.leaderboard.result import BoardRow, HeadToHead, Leaderboard
 from coupled_arena.core.choices import BoardSource
 from coupled_arena.core.language import N_, _, number
 from coupled_arena.stats.coupling.modes import ModeComparison
@@ -19,9 +19,11 @@ from coupled_arena.stats.ranking.bradley_terry import BradleyTerry, bradley_terr
 from coupled_arena.stats.ranking.fragility import Fragility
 from coupled_arena.stats.ranking.verdict_shift import DIFFERENT, ShiftTest
 from coupled_arena.views.markup import Cell, broken, link, table
+from coupled_arena.views.tables.memory import memory_table
 from coupled_arena.views.tables.style import style_answer, style_text
 from coupled_arena.views.tables.table import LEVEL, Column, Table, plain, span, table_of
 from coupled_arena.views.words.leaderboard import board_warnings
+from coupled_arena.views.words.names import rank_range
 from coupled_arena.views.words.verdict import board_verdict
 
 _FOR_PAGES = ("judge_verdicts", "wins", "ties", "both_bad", "identical")  # too wide for terminals
@@ -36,12 +38,6 @@ def standings(board: Leaderboard) -> Table[BoardRow]:
     )
     judged = board.estimates.selection.judge is not None
     return table if judged else table.without("judge_verdicts")
-
-
-def rank_range(place: Standing) -> str:
-    """Return the ranks that a model may have, as people read them."""
-    ends = dict.fromkeys((place.rank_low, place.rank_high))
-    return _DASH.join(str(end) for end in ends)
 
 
 def _of_place(name: str) -> Any:
@@ -229,6 +225,7 @@ def board_answer(board: Leaderboard, found: BradleyTerry | None = None) -> dict[
     modes = estimates.modes
     return {
         "models": standings(board).records(),
+        "memory": memory_table(board).records(),
         "without_votes": list(board.idle),
         "source": board.source.value,
         "judge": None if estimates.selection.more_judges else estimates.selection.judge,

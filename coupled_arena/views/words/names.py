@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from coupled_arena.analysis.leaderboard.result import Standing
 from coupled_arena.core.language import N_, _, ngettext
 from coupled_arena.core.records import Mode
 
@@ -69,3 +70,9 @@ def verdicts_counted(n: int) -> str:
 def rounded(number: float) -> int:
     """Return a number with two digits: an estimate of votes or prompts has no more."""
     return int(float(f"{number:.2g}"))
+
+
+def rank_range(place: Standing) -> str:
+    """Return the ranks that a model may have, as people read them."""
+    ends = dict.fromkeys((place.rank_low, place.rank_high))
+    return "\N{EN DASH}".join(str(end) for end in ends)

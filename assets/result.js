@@ -49,6 +49,23 @@ const resultNodes = (el, view, tools) => {
   return [group];
 };
 
+// The result stands once where people look: the bar says it only while its line above the answers is
+// out of sight. A screen reader hears the bar's line in any case.
+let resultLine = null;
+const WHOLE = 0.9; // of it; what is rounded keeps it from 1
+const resultSeen = new IntersectionObserver(
+  (seen) => root.classList.toggle("result-seen", seen.at(-1).intersectionRatio >= WHOLE),
+  { threshold: WHOLE, rootMargin: `0px 0px -${BAR}px` },
+);
+const watchResult = () => {
+  const line = root.querySelector(".result > p") ?? (view?.counted ? root.querySelector("h2") : null);
+  if (line === resultLine) return;
+  resultSeen.disconnect();
+  root.classList.remove("result-seen");
+  resultLine = line;
+  if (line) resultSeen.observe(line);
+};
+
 // Whoever has just asked for the names looks for them here; the bar with the vote stays where it is.
 let namesWanted = false;
 const showResult = () => {

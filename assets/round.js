@@ -158,6 +158,7 @@ const turnNodes = (el, view, turn, number) => {
 const draw = () => {
   if (!view) {
     paint(() => []);
+    watchResult();
     root.style.minHeight = "";
     return;
   }
@@ -177,6 +178,7 @@ const draw = () => {
     ...foot(el, view),
   ]);
   if (markWords()) redraw(); // how many there are
+  watchResult();
   showResult();
   if (fresh && view.resumed) makeRoom(false);
   if (view.resumed || !(fresh || continued)) return;

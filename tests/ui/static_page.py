@@ -37,7 +37,8 @@ BUTTONS = """() => [...document.querySelectorAll("#round .ballot button, #round 
         return { at, label: node.firstChild.textContent, off: node.ariaDisabled === "true",
             key: node.getAttribute("aria-keyshortcuts")?.split(" ")[0],
             box: [box.x, box.y, box.width, box.height],
-            cut: node.scrollWidth > node.clientWidth || node.scrollHeight > node.clientHeight };
+            cut: [node, ...node.children].some((each) => each.scrollWidth > each.clientWidth
+                || each.scrollHeight > each.clientHeight) };
     })"""
 
 

@@ -138,3 +138,32 @@ def test_the_result_is_above_the_answers_and_reasons_are_below(page):
     assert tops == sorted(tops)
     assert page.locator("#round .commitment").count() == 0
     assert "result" in page.locator("#round .proof dd").all_text_contents()
+
+
+def bar_says(page, visible):
+    """Wait until the bar's line is seen or not; return what a screen reader is told of it."""
+    page.wait_for_function(
+        """visible => {
+            const box = document.querySelector("#round .said").getBoundingClientRect();
+            return (box.width > 1) === visible;
+        }""",
+        arg=visible,
+    )
+    return page.get_by_role("status").text_content()
+
+
+def test_the_result_stands_once_where_one_looks_and_is_announced(page):
+    view = stages(name="once")["revealed"]
+    (turn,) = view.turns
+    long = replace(turn, answers=("word\n" * 200, "other\n" * 200))
+    tell(page, replace(view, turns=(long,)))
+    said = "Counted: A is better. A is ann, B is bob."
+    assert bar_says(page, visible=False) == said
+    bar = page.locator("#round .bar").bounding_box()
+    page.mouse.wheel(0, 2000)
+    assert bar_says(page, visible=True) == said
+    page.mouse.wheel(0, -4000)
+    assert bar_says(page, visible=False) == said
+    assert page.locator("#round .bar").bounding_box() == bar
+    tell(page, stages(name="once more")["recorded"])
+    assert bar_says(page, visible=True) == "Recorded: A is better."

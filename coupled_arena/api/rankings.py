@@ -38,7 +38,7 @@ from coupled_arena.core.choices import (
     Voters,
     Weighting,
 )
-from coupled_arena.core.errors import ArenaError, ScoreError
+from coupled_arena.core.errors import ArenaError, ScoreError, VoteError
 from coupled_arena.core.language import N_
 
 if TYPE_CHECKING:
@@ -62,20 +62,23 @@ Source = Annotated[
     ),
 ]
 
+Judges = Annotated[
+    str | Sequence[str] | None,
+    Field(N_("Judge")),
+    Doc(
+        "The judge, or up to three together with votes. Each has its own weight; only battles "
+        "that all of them judged count as judged. Files of verdicts that name no judge are "
+        "this one's."
+    ),
+]
+
 
 @analysis
 def leaderboard(
     store: ArenaStore | Files,
     *,
     source: Source = None,
-    judge: Annotated[
-        str | Sequence[str] | None,
-        Field(N_("Judge")),
-        Doc(
-            "The judge, or up to three together with votes. Each has its own "
-            "weight; only battles that all of them judged count as judged."
-        ),
-    ] = None,
+    judge: Judges = None,
     mode: options.Mode = "all",
     alpha: options.Alpha = 0.05,
     covariance: options.Covariance = "corrected",
@@ -143,6 +146,7 @@ def rank(
     votes: pd.DataFrame | Files,
     *,
     source: Source = None,
+    judge: Judges = None,
     metric: options.Metric = None,
     alpha: options.Alpha = 0.05,
     cutoff: options.Cutoff = "max-t",
@@ -191,7 +195,7 @@ def rank(
         A setting is out of range.
     """
     settings = BoardSettings.of(locals())
-    return _of_table(rank, votes, metric, settings, {}, map)
+    return _of_table(rank, votes, metric, settings, {}, map, judge)
 
 
 def _of_table(
@@ -206,7 +210,14 @@ def _of_table(
     """Rank by a table or by files; their columns tell votes from scores."""
     from coupled_arena.store.transfer.foreign_rows import ColumnMap
 
-    read = _read(given, (metric,) if metric else None, ColumnMap.of(columns))
+    unnamed = judge if isinstance(judge, str) else None
+    try:
+        read = _read(given, (metric,) if metric else None, ColumnMap.of(columns), unnamed)
+    except UnicodeEncodeError as error:  # a file read with errors="surrogateescape"
+        raise VoteError(
+            f"The table holds {error.object[error.start]!a}, a byte that is not valid UTF-8: "
+            "read the file anew, in its own encoding."
+        ) from error
     if isinstance(read, tuple):
         refuse(function, of_store, "with votes")
         found, notes = _by_votes(*read, metric, settings, judge)
@@ -253,7 +264,7 @@ def _by_votes(
             if judge is None:
                 raise ArenaError(
                     f"These are verdicts of {', '.join(named)}, and no votes: choose one with "
-                    "`leaderboard`'s `judge`, or keep those of one judge."
+                    "`judge`."
                 )
             settings = replace(settings, source=BoardSource.JUDGE)
         return replace(settings, read="votes").board(store, selection_of(store, judge=judge)), notes
@@ -266,7 +277,10 @@ def _any_vote(store: Store) -> bool:
 
 
 def _read(
-    given: pd.DataFrame | Files, metrics: Sequence[str] | None, columns: ColumnMap
+    given: pd.DataFrame | Files,
+    metrics: Sequence[str] | None,
+    columns: ColumnMap,
+    judge: str | None,
 ) -> RiskScores | tuple[Store, tuple[str, ...]]:
     """Return scores, or votes as an in-memory store with what is to be said of them."""
     from coupled_arena.analysis.leaderboard.given_tables import (
@@ -277,16 +291,16 @@ def _read(
     from coupled_arena.analysis.risk.scores import risk_scores_from_frame
 
     if are_files(given):
-        return _read_files(given, metrics, columns)
+        return _read_files(given, metrics, columns, judge)
     frame = check_frame(given, "votes")
     if in_other_form(frame, columns):
-        return store_of_other_votes(frame, columns)
+        return store_of_other_votes(frame, columns, judge)
     scored = {"model", "prompt"} <= set(frame.columns) and "model_a" not in frame.columns
     return risk_scores_from_frame(frame, metrics) if scored else store_of_votes(frame)
 
 
 def _read_files(
-    given: Files, metrics: Sequence[str] | None, columns: ColumnMap
+    given: Files, metrics: Sequence[str] | None, columns: ColumnMap, judge: str | None
 ) -> RiskScores | tuple[Store, tuple[str, ...]]:
     from coupled_arena.analysis.leaderboard.given_tables import (
         NEEDED,
@@ -303,7 +317,7 @@ def _read_files(
     paths = paths_of(given)
     frame = read_frame(paths, ScoreError)
     if in_other_form(frame, columns):
-        return store_of_files([paths] if isinstance(paths, Path) else paths, columns)
+        return store_of_files([paths] if isinstance(paths, Path) else paths, columns, judge)
     if set(NEEDED) <= set(frame.columns):
         if is_flat(frame.columns):  # its other rows say which pairs are no comparisons
             frame = frame.loc[frame["counted"].astype(str).str.lower() == "true"]
@@ -311,7 +325,7 @@ def _read_files(
         return store_of_votes(named)
     if "model" in frame.columns:
         return risk_scores_from_frame(frame, metrics, name=called(paths))
-    return store_of_files([paths] if isinstance(paths, Path) else paths)
+    return store_of_files([paths] if isinstance(paths, Path) else paths, judge=judge)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
+# The harness registers its own models late, and only if no other one is there yet.
+import lm_eval.models  # noqa: F401  # pyright: ignore[reportMissingImports]
 from lm_eval.__main__ import cli_evaluate  # pyright: ignore[reportMissingImports]
 from lm_eval.api.model import LM  # pyright: ignore[reportMissingImports]
 from lm_eval.api.registry import register_model  # pyright: ignore[reportMissingImports]

@@ -83,6 +83,10 @@ def test_what_changes_the_law_is_refused(model):
         model("red").generate_until([asked("Question?", min_p=0.1, repetition_penalty=1.1)])
 
 
+def test_the_harness_s_own_models_stay_there():
+    assert {get_model(name).__name__ for name in ("coupled", "dummy")} == {"CoupledLM", "DummyLM"}
+
+
 def test_the_harness_s_command_knows_the_model(monkeypatch):
     monkeypatch.setattr("sys.argv", ["lm_eval", "run", "--help"])
     with pytest.raises(SystemExit) as ended:

@@ -85,19 +85,21 @@ def _json_of(votes: pd.DataFrame) -> str:
     return votes.to_json(None, force_ascii=False, **asked) or "[]"
 
 
-def store_of_other_votes(votes: pd.DataFrame, columns: ColumnMap) -> tuple[Store, tuple[str, ...]]:
+def store_of_other_votes(
+    votes: pd.DataFrame, columns: ColumnMap, judge: str | None = None
+) -> tuple[Store, tuple[str, ...]]:
     """Return an in-memory store of a table as `store_of_files` does of files."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "votes.json"
         path.write_text(_json_of(votes), encoding="utf-8")
         try:
-            return store_of_files([path], columns)
+            return store_of_files([path], columns, judge)
         except (StoreError, VoteError) as error:
             raise VoteError(str(error).replace(str(path), "The table")) from error
 
 
 def store_of_files(
-    paths: Sequence[Path], columns: ColumnMap | None = None
+    paths: Sequence[Path], columns: ColumnMap | None = None, judge: str | None = None
 ) -> tuple[Store, tuple[str, ...]]:
     """Return an in-memory store of the votes in files of any format that an import knows.
 
@@ -105,6 +107,8 @@ def store_of_files(
     ----------
     columns : ColumnMap, optional
         As `import_files` takes it.
+    judge : str, optional
+        The judge of files that hold verdicts alone and name none.
 
     Returns
     -------
@@ -121,7 +125,7 @@ def store_of_files(
     """
     with ExitStack() as opened:
         store = opened.enter_context(Store.in_memory())
-        done = import_files(store, paths, columns=columns)
+        done = import_files(store, paths, columns=columns, unnamed_judge=judge)
         if done.rejected:
             first, more = done.rejected[0], len(done.rejected) - 1
             raise VoteError(f"{first.file}, line {first.line}: {first.reason}{_more(more)}.")

@@ -99,6 +99,7 @@ def import_files(
     single_turn: bool = False,
     no_toxic: bool = False,
     columns: ColumnMap | None = None,
+    unnamed_judge: str | None = None,
     progress: Callable[[str], None] = _silent,
 ) -> Imported:
     """Write the comparisons in some files, all of them or, on an error, nothing.
@@ -122,6 +123,8 @@ def import_files(
         Leave out conversations of several turns, or flagged as toxic.
     columns : ColumnMap, optional
         Which columns of the files are which of ours, where nothing else tells.
+    unnamed_judge : str, optional
+        The judge of files that hold verdicts alone and name none. Other files keep their voters.
     progress : callable
         Called with the name of each of the ``len(paths) + 1`` steps when it begins.
 
@@ -133,7 +136,9 @@ def import_files(
     """
     if judge is not None and not judge.strip():
         raise StoreError("The judge has no name: give one, or leave --judge out for votes.")
-    wanted = ImportOptions(judge, dataset, single_turn, no_toxic, columns or ColumnMap())
+    wanted = ImportOptions(
+        judge, dataset, single_turn, no_toxic, columns or ColumnMap(), unnamed_judge
+    )
     return store.write(lambda cursor: import_within(cursor, paths, wanted, progress))
 
 

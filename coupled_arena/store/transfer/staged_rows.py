@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from coupled_arena.core.errors import StoreError
@@ -35,6 +35,7 @@ class ImportOptions:
     single_turn: bool = False
     no_toxic: bool = False
     columns: ColumnMap = field(default_factory=ColumnMap)
+    unnamed_judge: str | None = None
 
 
 _FIELDS = (
@@ -232,9 +233,11 @@ def read(cursor: Cursor, path: Path, file: int, wanted: ImportOptions) -> tuple[
     """
     format = _recognise(cursor, path)
     if format.judged and wanted.judge is None:
-        raise StoreError(
-            f"{path} holds verdicts of a judge ({format.title}): name it with --judge."
-        )
+        if wanted.unnamed_judge is None:
+            raise StoreError(
+                f"{path} holds verdicts of a judge ({format.title}): name it with --judge."
+            )
+        wanted = replace(wanted, judge=wanted.unnamed_judge)
     reread(cursor, ("conversation_a", "conversation_b", *format.lists))
     cursor.execute(conversations.LISTED)
     beside = [reading.beside for reading in format.readings if reading.beside]

@@ -114,7 +114,7 @@ def leaderboard(
     Result
         Tables: "models" and "pairs"; "modes" and "mode_pairs" where both modes have votes;
         "bradley_terry" where it was asked for; with `control` "style" and "style_effects".
-        "memory" is there if the sizes of two models are known.
+        If the sizes of two models are known, the table "memory" has them.
 
     Raises
     ------

@@ -173,8 +173,8 @@ def test_risk_of_a_store_is_what_the_command_says(database, call):
     assert found.to_dict() == expected
 
 
-# These need a store with texts, or with weights.
-ELSEWHERE = (registry.STYLE_EFFECTS, registry.GATE_COSTS)
+# These need a store with texts, or with sizes of models.
+ELSEWHERE = (registry.STYLE_EFFECTS, registry.GATE_COSTS, registry.BOARD_MEMORY)
 FIGURES = [figure for figure in registry.FIGURES if figure not in ELSEWHERE]
 KINDS = sorted({figure.result for figure in FIGURES})
 

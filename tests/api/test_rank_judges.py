@@ -98,11 +98,12 @@ LINES = b'{"model_a": "red", "model_b": "blue", "winner": "a"}\n{"winner": "\xe9
     ("name", "content"),
     [
         ("votes.csv", VOTES),
-        ("votes.csv.gz", gzip.compress(VOTES)),
+        ("votes.csv.gz", gzip.compress(VOTES, mtime=0)),
         ("votes.jsonl", LINES),
         ("votes.json", b'[{"model_a": "red", "model_b": "blue",\n"winner": "\xe9"}]'),
         ("pairs.jsonl", b'{"question_id": 1, "model_1": "red", "g1_winner": "tie"}\n{"\xe9": 1}\n'),
     ],
+    ids=["csv", "gzip", "lines", "array", "other form"],
 )
 def test_a_byte_that_is_no_text_is_named_with_its_line(tmp_path, name, content):
     path = tmp_path / name

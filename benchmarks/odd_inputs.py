@@ -49,7 +49,7 @@ from coupled_arena.store.transfer.export import export
 from tests.cli.test_damaged_files import READERS, TABLES
 from tests.small_models import NAMES, SMALL_MODELS, save_small_models
 from tests.store import whole
-from tests.store.test_importing import ARENA, KAGGLE, WRITERS, arena_hard, pair, ranking
+from tests.store.given_rows import ARENA, KAGGLE, WRITERS, arena_hard, pair, ranking
 
 PATIENCE = 60  # seconds of a processor, which other programs cannot take from a command
 _WAITS = 600  # seconds after which one that takes no processor hangs

@@ -37,6 +37,12 @@ def test_wilson_knows_nothing_where_there_is_nothing():
     ).all()
 
 
+def test_a_quantile_too_large_to_be_squared_tells_nothing():
+    """Student's with hardly any degrees of freedom."""
+    far = np.array([1e200])
+    assert wilson(np.array([0.3]), np.array([0.1]), np.array([1.0]), far) == (0, 1)
+
+
 @pytest.mark.parametrize(("more", "less", "n"), [(1, 0, 44), (12, 2, 50), (0, 9, 9), (5, 5, 20)])
 def test_paired_difference_is_where_the_likelihood_ratio_of_scores_says(more, less, n):
     """At each bound: the score statistic, with its nuisance found by a search, is the cut-off."""

@@ -27,7 +27,7 @@ from coupled_arena.core.vote_columns import WINNERS, outcome_of
 from coupled_arena.store.transfer.importing import import_files
 from tests.families import first_of
 from tests.stats.real_votes import FOLDER, golden, needs_real_votes
-from tests.store.test_importing import counts
+from tests.store.given_rows import counts
 from tests.stored import rows
 
 DOCS = Path(__file__).parents[2] / "docs"

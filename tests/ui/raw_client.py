@@ -14,6 +14,18 @@ import httpx
 
 from tests.patience import PATIENCE
 
+BAD_BALLOTS = (
+    *({"ranks": ranks} for ranks in ([], [1], [1, 1, 1], [2, 2], [1, 3], [0, 1], [-1, 1])),
+    *({"ranks": ranks} for ranks in ("12", ["1", "2"], [1.0, 2.0], [True, 2], [[1], [2]])),
+    *({"ranks": ranks} for ranks in ({"0": 1}, 12, [None, 1], [1, 10**30], [1] * 10_000)),
+    {"ranks": [1, 2], "both_bad": True},
+    {"ranks": None, "both_bad": "yes"},
+    {},
+    None,
+    [1, 2],
+    "a",
+)
+
 QUESTION = "Tell me a long story about a lighthouse keeper and a lost whale."
 View = dict[str, Any]  # of a round, as the page gets it
 COOKIE = "coupled_arena_visitor"

@@ -69,7 +69,9 @@ def wilson(
     .. [1] E. B. Wilson, "Probable inference, the law of succession, and statistical inference",
        J. Am. Stat. Assoc. 22, 209-212 (1927).
     """
-    nothing = np.isinf(critical)
+    # With hardly any degrees of freedom, Student's quantile passes what can be squared.
+    with np.errstate(over="ignore"):
+        nothing = np.isinf(np.square(critical))
     z = np.where(nothing, 0.0, critical)
     rate = np.clip(rate, 0, 1)
     certain = (rate == 0) | (rate == 1) | (variance == 0)

@@ -33,6 +33,25 @@ def test_a_question_is_found_by_its_words_and_a_battle_by_its_first_digits():
         assert found(store, "") == found(store, "100%") == found(store, "_") == []
 
 
+def test_all_words_of_a_question_find_it_in_any_order_and_its_own_order_first():
+    with Store.in_memory() as store:
+        asked = ["Do whales sing?", "Sing of whales", "A whale", "Why?"]
+        own, other, *_ = (battle.id for battle in fill(store, asked))
+        assert found(store, "whales sing") == [own, other]
+        assert found(store, " sing\twhales ") == [other, own]
+        assert found(store, "whales cry") == []
+
+
+def test_all_parts_of_a_name_find_a_model():
+    with Store.in_memory() as store:
+        battle = make_battle("SmolLM2 135M 4-bit", "SmolLM2 135M")
+        store.add_battle(battle)
+        store.cast(make_vote(battle, 1, 2))
+        box = Palette(store, lambda _: Sight("rounds", None))
+        models = box._found("4-bit smol", Sight("rounds", None))["models"]
+        assert [each["text"] for each in models] == ["SmolLM2 135M 4-bit"]
+
+
 def test_an_open_round_is_not_found_by_its_question_its_number_or_its_models():
     with Store.in_memory() as store:
         known, opened = make_battle("alpha", "beta"), make_battle("alpha", "gamma")

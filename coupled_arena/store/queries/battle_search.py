@@ -413,12 +413,20 @@ class NamedBattle:
 SHORTEST_NUMBER = 4  # digits; fewer are the number of too many battles
 
 
+def _has_words(words: str, values: dict[str, object]) -> str:
+    """Return the condition that a question has all of some words, in any order and either case."""
+    named = {f"word{place}": word for place, word in enumerate(words.split())}
+    values.update(named)
+    return " and ".join(["true", *(f"contains(lower(prompt), lower(${name}))" for name in named)])
+
+
 def named(
     cursor: Cursor, words: str, hidden: Hidden, size: int, told: str | None = None
 ) -> list[NamedBattle]:
     """Return battles that may be shown, by the first digits of an id or words of a first question.
 
-    Questions that begin with the words come first; then the newest.
+    A question has all words, in any order. Those that begin with them come first, then those that
+    have them one after another; then the newest.
     """
     values: dict[str, object] = {"words": words, "size": size}
     may_be_shown = shown_to(hidden, told, values)
@@ -428,9 +436,9 @@ def named(
         select battle, models, prompt
         from battles
         left join (select battle, prompt from turns where turn = 0) using (battle)
-        where ({may_be_shown}) and (contains(lower(prompt), lower($words)) or {by_number})
+        where ({may_be_shown}) and ({_has_words(words, values)} or {by_number})
         order by {by_number} desc, starts_with(lower(prompt), lower($words)) desc nulls last,
-            created_at desc, battle_no desc
+            contains(lower(prompt), lower($words)) desc nulls last, created_at desc, battle_no desc
         limit $size
         """,
         values,

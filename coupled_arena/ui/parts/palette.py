@@ -64,7 +64,7 @@ class Palette:
         with self._store.cursor() as cursor:
             models = replies.models(cursor, revealed_only=True)
         wanted = words.casefold()
-        close = [model for model in models if wanted in model.casefold()]
+        close = [name for name in models if all(word in name.casefold() for word in wanted.split())]
         close.sort(key=lambda model: not model.casefold().startswith(wanted))
         found = named_battles(self._store, words, sight.hidden, told=sight.told, size=_MOST)
         return palette_page(close[:_MOST], found)

@@ -6,6 +6,9 @@ FROM python:3.11-slim
 # cpu: gigabytes less, from an index with such a build: --build-arg PIP_EXTRA_INDEX_URL=…
 ARG DEVICE=cuda
 ARG PIP_EXTRA_INDEX_URL
+# What a visitor of the app never calls stays outside: --build-arg MORE=requirements-rest.lock
+# brings it (logs of Inspect, weights by torchao, faster risk, figures as SVG, PNG and PDF).
+ARG MORE
 # /data is where hosts keep disks: mount a volume there to keep votes and fetched weights.
 RUN useradd --create-home --uid 1000 user && mkdir /data && chown user /data
 USER user
@@ -15,18 +18,23 @@ ENV PATH=/home/user/.local/bin:$PATH \
     NVIDIA_VISIBLE_DEVICES=all \
     NVIDIA_DRIVER_CAPABILITIES=compute,utility
 
-# Each file by its hash, but a torch for processors, which comes from where the host says.
-COPY --chown=user requirements.lock requirements-torch.lock requirements.txt ./
+# Each file by its hash, but a torch for processors, which comes from where the host says. Tests of
+# packages stay outside, and only what the program imports is compiled, below: together .5 GB.
+COPY --chown=user requirements*.lock requirements.txt ./
 RUN if [ "$DEVICE" = cuda ]; \
-    then pip install --no-cache-dir --user --no-deps --require-hashes -r requirements-torch.lock; \
-    else pip install --no-cache-dir --user --no-deps -c requirements.txt torch; fi \
-    && pip install --no-cache-dir --user --no-deps --require-hashes -r requirements.lock
-# A build for the other device would start, and be slow or large in silence.
-RUN python -c "import torch; built = 'cuda' if torch.version.cuda else 'cpu'; assert built == '$DEVICE', f'This torch is built for {built}, not for $DEVICE.'"
+    then pip install --no-cache-dir --no-compile --user --no-deps --require-hashes -r requirements-torch.lock; \
+    else pip install --no-cache-dir --no-compile --user --no-deps -c requirements.txt torch; fi \
+    && pip install --no-cache-dir --no-compile --user --no-deps --require-hashes -r requirements.lock ${MORE:+-r $MORE} \
+    && find ~/.local/lib \( -type d -name tests -o -path '*/torch/test' -o -path '*/torch/bin/*[tT]est*' \) -prune -exec rm -r {} +
+# A build for the other device would start, and be slow or large in silence. Without the libraries
+# of its device torch cannot be imported, so its file is read.
+RUN python -c "import importlib.util, runpy; [torch] = importlib.util.find_spec('torch').submodule_search_locations; built = 'cuda' if runpy.run_path(torch + '/version.py')['cuda'] else 'cpu'; built == '$DEVICE' or exit(f'This torch is built for {built}, not for $DEVICE: docs/hosting.md#a-container says which index has the other.')"
 COPY --chown=user . .
-RUN pip install --no-cache-dir --user --no-deps --no-build-isolation -e .
-# The demo weights are part of the image, so that the first visitor does not wait for them.
-RUN coupled-arena models fetch SmolLM2-135M
+# The demo's weights are part of the image, packed: unpacked they are six times as large, and a start
+# unpacks them faster than a host brings them.
+RUN pip install --no-cache-dir --user --no-deps --no-build-isolation -e . \
+    && coupled-arena models fetch SmolLM2-135M --packed \
+    && python -c "import coupled_arena.ui.server, coupled_arena.generation.huggingface, transformers.models.llama.modeling_llama"
 
 ENV HF_HOME=/data/huggingface \
     COUPLED_ARENA_DB=/data/arena.duckdb \

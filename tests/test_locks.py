@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from importlib.metadata import PackageNotFoundError, requires
 
+import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tests.locks import LOCK, REPOSITORY, TORCH_LOCK, entries
+from tests.locks import LOCK, REPOSITORY, REST, REST_LOCK, TORCH_LOCK, entries, stated
 
 PINNED = re.compile(r"([\w.-]+)==(\S+)")
 
 
-def locked():
-    """Return version and hashes of each package, and what is no such line."""
+def locked(*paths):
+    """Return version and hashes of each package of some locks, or of all."""
     found = {}
-    for path in (LOCK, TORCH_LOCK):
+    for path in paths or (LOCK, TORCH_LOCK, REST_LOCK):
         text = path.read_text(encoding="utf-8")
         for entry in entries(text):
             name, version = PINNED.match(entry).groups()
@@ -47,20 +47,27 @@ def needed(requirement, seen):
 
 def test_the_versions_that_are_tested_are_locked_with_their_hashes():
     found = locked()
-    stated = (REPOSITORY / "requirements.txt").read_text(encoding="utf-8")
-    for name, version in re.findall(r"^([\w.-]+)==([^\s#]+)", stated, re.MULTILINE):
+    tested = (REPOSITORY / "requirements.txt").read_text(encoding="utf-8")
+    for name, version in re.findall(r"^([\w.-]+)==([^\s#]+)", tested, re.MULTILINE):
         assert list(found[canonicalize_name(name)]) == [version]
     for versions in found.values():
         assert all(len(set(hashes)) == len(hashes) > 0 for hashes in versions.values())
 
 
-def test_whatever_a_package_needs_here_is_locked():
-    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    parts = project["optional-dependencies"].values()
-    stated = [*project["dependencies"], *(text for part in parts for text in part)]
+@pytest.mark.parametrize("without", [set(), REST], ids=["all", "the app"])
+def test_whatever_a_package_needs_here_is_locked(without):
     seen = set()
-    for text in stated:
+    for text in stated(without):
         needed(Requirement(text), seen)
-    names = {name for name, _ in seen} - {project["name"]}
+    names = {name for name, _ in seen}
     assert len(names) > 60
-    assert names - locked().keys() == set()
+    assert names - locked(*((LOCK, TORCH_LOCK) if without else ())).keys() == set()
+
+
+def test_the_container_leaves_out_what_only_some_analyses_call():
+    rest = {
+        canonicalize_name(Requirement(text).name) for text in set(stated(set())) - set(stated(REST))
+    }
+    assert rest == {"inspect-ai", "kaleido", "numba", "torchao"}
+    assert rest <= locked(REST_LOCK).keys()
+    assert locked(REST_LOCK).keys().isdisjoint(locked(LOCK, TORCH_LOCK))

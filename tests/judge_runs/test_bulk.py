@@ -10,7 +10,7 @@ from itertools import count
 
 import pytest
 
-from coupled_arena.battles.judge_runs.run import _Bar, judge_stored
+from coupled_arena.battles.judge_runs.run import Tally, _Bar, judge_stored
 from coupled_arena.core.errors import JudgeError, NoAnswerError, StoreError
 from coupled_arena.core.records import Finish, Reply, Swap
 from coupled_arena.core.verdicts import NOT_ASKED
@@ -100,6 +100,24 @@ def test_unreadable_answers_are_kept_and_asked_again_only_on_request(store, fill
         (None, "Both are nice."),
         ("first", '{"verdict": "A"}'),
     }
+
+
+@pytest.mark.parametrize(
+    ("tally", "told"),
+    [
+        (Tally(asked=3, tokens_in=1200, tokens_out=34), "1,234 tokens"),
+        (
+            Tally(tokens_in=5, cost=0.01234, unreadable=2, failed=1),
+            "5 tokens, cost 0.0123, 2 unreadable, 1 unanswered",
+        ),
+    ],
+)
+def test_the_bar_tells_what_was_used_and_what_is_missing(tally, told, capsys, monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)  # of a narrow terminal the end would be cut off
+    bar = _Bar(3, "verdict", shown=True)
+    bar.update(tally, 3)
+    bar.close()
+    assert capsys.readouterr().err.endswith(f", {told}]\n")
 
 
 @pytest.mark.slow

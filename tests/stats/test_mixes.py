@@ -41,6 +41,7 @@ def test_a_mix_is_the_weighted_sum_and_its_covariance_that_of_independent_parts(
         found.covariance, (4 * x.estimate.covariance + y.estimate.covariance) / 9
     )
     assert found.human == x.estimate.human + y.estimate.human
+    np.testing.assert_allclose(9 / found.size, 4 / x.estimate.size + 1 / y.estimate.size)
 
 
 def test_weights_have_no_scale_and_one_stratum_is_itself():

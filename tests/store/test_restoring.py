@@ -254,12 +254,13 @@ class TestTheThread:
             thread.close()
         assert votes(snapshot_path(db)) == [(vote.id,)]
 
-    def test_it_survives_every_error_and_says_so(self, db, monkeypatch, new_battle):
+    def test_it_survives_every_error_and_says_so_once(self, db, monkeypatch, new_battle, caplog):
         failing = threading.Event()
         failing.set()
-        real = Store.version
+        real, looks = Store.version, []
 
         def version(self):
+            looks.append(self)
             if failing.is_set():
                 raise MemoryError("no room")
             return real(self)
@@ -269,6 +270,8 @@ class TestTheThread:
             store.add_battle(new_battle())
             thread = SnapshotThread(store, snapshot_path(db), 0.01)
             assert until(lambda: thread.trouble).endswith("no room")
+            until(lambda: len(looks) > 3)
+            assert [text for text in caplog.messages if "no room" in text] == [thread.trouble]
             failing.clear()
             until(lambda: not thread.trouble)
             thread.close()

@@ -328,6 +328,9 @@ def _read_files(
     return store_of_files([paths] if isinstance(paths, Path) else paths, judge=judge)
 
 
+_SHOWN = 10  # models of a note
+
+
 @dataclass(frozen=True)
 class BoardSettings:
     """How a leaderboard is made of what is selected, by the names of `leaderboard`'s options."""
@@ -413,13 +416,33 @@ class BoardSettings:
             **{name: answer[name] for name in used},
             "bradley_terry": self.bradley_terry,
         }
-        return Result(
+        result = Result(
             "Leaderboard",
             board,
             settings,
             found,
             answer,
             lambda: tables.board_text(board, scores),
+        )
+        return result.noted(self._rounded(store, selection, board))
+
+    def _rounded(self, store: Store, selection: Selection, board: Leaderboard) -> Sequence[str]:
+        """Return what a board of verdicts alone leaves out: how sure the judge was."""
+        from coupled_arena.store.queries.judge_quality import rates_by_probability
+
+        if board.source is not BoardSource.JUDGE or self.mix or self.read == "scores":
+            return ()
+        with store.cursor() as cursor:
+            found = rates_by_probability(cursor, selection)
+        if not found.between:
+            return ()
+        by_rate = sorted(found.rates.items(), key=lambda item: -item[1])
+        shown = ", ".join(f"{model} {rate:.2%}" for model, rate in by_rate[:_SHOWN])
+        more = f" and {len(by_rate) - _SHOWN} more" if by_rate[_SHOWN:] else ""
+        return (
+            f"The judge gave a probability for {found.between:,} of {found.comparisons:,} "
+            "verdicts. A board of verdicts alone counts each as a win, a loss or a tie. Mean "
+            f"probabilities: {shown}{more}.",
         )
 
 

@@ -36,6 +36,15 @@ _HEAD = 1 << 16
 _ZSTD = b"\x28\xb5\x2f\xfd"
 # The beginning of a JSON object; one within a CSV has single quotes (Python's) or doubled ones.
 _OBJECT = re.compile(r"""\s*\{\s*(?:"(?!"[^:\s])|\}|$)""")
+# What spreadsheets write besides CSV of UTF-8, by its first bytes; the last is Excel's hint.
+_NO_TABLE = (
+    (b"PK\x03\x04", "it is a workbook or a ZIP file: save the sheet as CSV"),
+    (b"\xd0\xcf\x11\xe0", "it is a workbook of old Excel: save the sheet as CSV"),
+    (b"\xff\xfe", "it is in UTF-16: save it as CSV in UTF-8"),
+    (b"\xfe\xff", "it is in UTF-16: save it as CSV in UTF-8"),
+    (b"sep=", "its first line, sep=, is for Excel alone: delete this line"),
+    (b"\xef\xbb\xbfsep=", "its first line, sep=, is for Excel alone: delete this line"),
+)
 _LONGEST_ARRAY = 256 << 20  # characters: it is read whole
 _MOST_COLUMNS = 10_000
 _PAGE = 2048  # rows that DuckDB makes at a time
@@ -74,6 +83,8 @@ def form_of(path: Path, exact: Callable[[Collection[str]], object] = lambda _: N
         head = stream.read(_HEAD)
     if head.startswith(b"PAR1") or path.suffix == ".parquet":
         return Form.PARQUET
+    if foreign := next((why for begun, why in _NO_TABLE if head.startswith(begun)), None):
+        raise ValueError(foreign)
     if head.startswith(_ZSTD):
         return Form.LINES  # only DuckDB unpacks it
     lines = _whole_lines(head)
@@ -104,8 +115,12 @@ def header_of(line: str) -> list[str]:
 
 
 def delimiter_of(line: str) -> str:
-    """Return what stands between the cells of a file with this first line."""
-    return "\t" if "\t" in line and "," not in line else ","
+    """Return what stands between the cells of a file with this first line.
+
+    Excel writes semicolons where the comma is the decimal sign. A comma between cells comes first.
+    """
+    found = (mark for mark in ",\t;" if len(next(csv.reader([line], delimiter=mark), [])) > 1)
+    return next(found, ",")
 
 
 @dataclass(frozen=True)

@@ -379,6 +379,19 @@ CHOSEN = [
     for n, (chosen, rejected) in enumerate([("red", "blue"), ("blue", "red"), ("red", "blue")])
 ]
 
+
+def alpaca(number, preference, annotator="weighted_judge"):
+    return {
+        "instruction": f"Add {number}.",
+        "output_1": "4",
+        "generator_1": "base",
+        "output_2": "5",
+        "generator_2": "new",
+        "annotator": annotator,
+        "preference": preference,
+    }
+
+
 # By form: its rows, wins with half of each tie, votes, rows without a vote.
 CASES = {
     "Open WebUI, feedback export": (OPEN_WEBUI, {"red": 1, "blue": 3, "green": 0}, 4, 2),

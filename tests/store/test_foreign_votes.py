@@ -33,6 +33,7 @@ from tests.store.foreign_files import (
     PANDA_LM,
     REACTIONS,
     SEARCH,
+    alpaca,
     state,
     write_array,
     write_csv,
@@ -205,18 +206,6 @@ def test_no_value_in_any_place_breaks_a_reader():
             assert all(isinstance(row, dict | str) for _, row in form.read(enumerate(given)))
 
 
-def alpaca(number, preference, annotator="weighted_judge"):
-    return {
-        "instruction": f"Add {number}.",
-        "output_1": "4",
-        "generator_1": "base",
-        "output_2": "5",
-        "generator_2": "new",
-        "annotator": annotator,
-        "preference": preference,
-    }
-
-
 ALPACA = [1.0000211125, 1.9902915215, 2.0, 0, 1.5, 1.25, None, 3]
 """Of base and new: base .99998, new .9903, new, draw, draw, base .75, none, nonsense."""
 
@@ -254,6 +243,12 @@ def test_alpaca_eval_ranks_by_verdicts_and_people_are_voters(tmp_path, store):
     assert board.settings["source"] == "judge"
     rates = {row["model"]: row["win_rate"] for row in board.to_dict()["models"]}
     assert rates == pytest.approx({"base": 2.5 / 4, "new": 1.5 / 4})  # discrete, as theirs
+    # Their win rate is the mean of preference - 1, where 0 is 1.5: (.1 + .2 + .9 + .5) / 4.
+    said = (
+        "The judge gave a probability for 3 of 4 verdicts. A board of verdicts alone counts each "
+        "as a win, a loss or a tie. Mean probabilities: base 57.50%, new 42.50%."
+    )
+    assert said in board.warnings
     write_array(path, [alpaca(n, 2, n % 2) for n in range(4)])  # their people are numbers
     done = import_files(store, [path])
     assert (done.votes, done.verdicts) == (4, 0)

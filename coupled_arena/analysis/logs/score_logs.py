@@ -16,6 +16,7 @@ from coupled_arena.analysis.logs import (
     helm,
     inspect_log,
     judge_bench,
+    langfuse,
     mt_bench,
     openai_evals,
     promptfoo,
@@ -33,6 +34,7 @@ FORMATS = (
     openai_evals.FORMAT,
     promptfoo.FORMAT,
     judge_bench.FORMAT,
+    langfuse.FORMAT,
 )
 _ENDINGS = (".jsonl", ".json", ".eval")
 _Cells = dict[tuple[str, str], dict[str, list[float]]]

@@ -375,3 +375,64 @@ def judge_use(cursor: Cursor, selection: Selection) -> JudgeUse:
         values,
     ).fetchall()[0]
     return JudgeUse(*row)
+
+
+@dataclass(frozen=True)
+class RatesByProbability:
+    """What a judge's probabilities say of the models, where a board takes its verdicts alone.
+
+    Attributes
+    ----------
+    comparisons : int
+        Those that it judged.
+    between : int
+        Of these, those with a probability that is neither a sure verdict nor a sure tie.
+    rates : dict
+        The mean over opponents of each model's mean share, a sure verdict for its own.
+    """
+
+    comparisons: int
+    between: int
+    rates: dict[str, float]
+
+
+def rates_by_probability(cursor: Cursor, selection: Selection) -> RatesByProbability:
+    """Return the win rates by the selected judge's probabilities, each comparison for one.
+
+    Raises
+    ------
+    StoreError
+        The store knows no such judge or model.
+    """
+    where, values = condition_of(cursor, selection, model_numbers(cursor, selection))
+    judged = f"from comparisons where {where} and judge_no > 0 and model_a <> model_b"
+    rows: list[tuple[str, float, int, int]] = cursor.execute(
+        f"""
+        with shares as (
+            select
+                model_a, model_b,
+                coalesce(greatest(p_first, p_second, p_tie) < 1, false) as between,
+                coalesce(p_first + p_tie / 2, case verdict when 'first' then 1 when 'second' then 0
+                    else 0.5 end) as share
+            from (select *, 1 - p_first - p_second as p_tie {judged})
+        ),
+        sided as (
+            select model_a as one, model_b as other, share, between from shares
+            union all
+            select model_b, model_a, 1 - share, between from shares
+        ),
+        pairs as (
+            select one, avg(share) as share, count(*) as n, count(*) filter (between) as told
+            from sided group by one, other
+        )
+        select model, avg(share), sum(n), sum(told)
+        from pairs join models on model_no = one
+        group by model order by model
+        """,
+        values,
+    ).fetchall()
+    return RatesByProbability(
+        sum(n for *_, n, _told in rows) // 2,
+        sum(told for *_, told in rows) // 2,
+        {model: float(share) for model, share, *_ in rows},
+    )

@@ -222,6 +222,10 @@ def _langsmith_feedback(rows: Iterable[Numbered]) -> Iterator[tuple[int, Row | s
             )
 
 
+_ARGILLA_VOTE = (
+    "A vote is a submitted response that names one of the two answers, or ranks both. "
+    "Export again once people have submitted some."
+)
 _TASK = {"model_a": "model1, model_a, …", "model_b": "model2, model_b, …", "prompt": "prompt"}
 
 
@@ -237,24 +241,31 @@ FORMS = (
             "prompt": "data",
         },
         each(_label_studio),
+        "A vote is an annotation with a side or a choice that nobody cancelled. "
+        "Export again once people have annotated the tasks.",
+        bare=("data", "annotations"),
     ),
     VoteForm(
         "Label Studio, JSON-MIN and CSV",
         ("annotation_id", "annotator", "*.selected"),
         {**_TASK, "question_id": "id", "winner": "the pairwise control", "voter": "annotator"},
         each(_label_studio_min),
+        "A vote has a side in its pairwise control, as selected.",
     ),
     VoteForm(
         "Argilla 2, records",
         ("fields", "responses", "metadata"),
         {**_TASK, "question_id": "id", "winner": "responses", "voter": "responses"},
         each(_argilla),
+        _ARGILLA_VOTE,
     ),
     VoteForm(
         "Argilla 1, data set",
         ("metadata", "*.status", "*.user_id", "*.value"),
         {**_TASK, "question_id": "external_id", "winner": "a question", "voter": "a question"},
         each(_argilla),
+        _ARGILLA_VOTE,
+        bare=("metadata", "external_id", "*-suggestion-metadata"),
     ),
     VoteForm(
         "LangSmith, pairs of experiments",
@@ -267,6 +278,7 @@ FORMS = (
             "prompt": "input or inputs",
         },
         each(_langsmith),
+        "A vote has pairwise_preference, ranked_preference or preference, from 0 to 1.",
     ),
     VoteForm(
         "LangSmith, feedback",
@@ -280,11 +292,14 @@ FORMS = (
             "timestamp": "created_at",
         },
         _langsmith_feedback,
+        "A vote is a feedback_group_id with the scores of two runs for the same key.",
     ),
     VoteForm(
         "Argilla 2, flat records",
         ("*.responses", "*.responses.users"),
         {**_TASK, "question_id": "id", "winner": "*.responses", "voter": "*.responses.users"},
         each(_argilla),
+        _ARGILLA_VOTE,
+        bare=("id", "status", "_server_id"),
     ),
 )

@@ -219,18 +219,21 @@ FORMS = (
             "timestamp": "created_at",
         },
         each(_open_webui),
+        "A vote is a rating of 1 or -1 of an answer beside others, which sibling_model_ids names.",
     ),
     VoteForm(
         "compar:IA, votes",
         ("model_a_name", "model_b_name", "chosen_model_name", "both_equal"),
         _COMPARIA,
         each(_comparia),
+        "A vote has a chosen_model_name, or both_equal. Reactions are in a file of their own.",
     ),
     VoteForm(
         "compar:IA, votes with other names",
         ("model_a", "model_b", "winner", "both_equal"),
         _COMPARIA,
         each(_comparia),
+        "A vote has a winner, or both_equal. Reactions are in a file of their own.",
     ),
     VoteForm(
         "compar:IA, reactions",
@@ -246,6 +249,8 @@ FORMS = (
             "timestamp": "timestamp",
         },
         _comparia_reactions,
+        "A vote is a like or a dislike of one answer, or of both. "
+        "Chosen models are in a file of their own.",
     ),
     VoteForm(
         "FastChat, raw logs",
@@ -260,6 +265,8 @@ FORMS = (
             "timestamp": "tstamp",
         },
         each(_fastchat),
+        "A vote is a row of type leftvote, rightvote, tievote or bothbad_vote. "
+        "The logs of other days may hold some.",
     ),
     VoteForm(
         "MTEB Arena, raw logs",
@@ -275,14 +282,21 @@ FORMS = (
             "category": "task_type",
         },
         each(_mteb),
+        "A vote is a row of type leftvote, rightvote, tievote or bothbadvote. "
+        "The logs of other days may hold some.",
     ),
     VoteForm(
         "Search Arena",
         ("model_a", "model_b", "winner", "messages_a", "messages_b"),
         _SEARCH_ARENA,
         each(_search_arena),
+        "A vote has a winner, such as model_a or tie (bothbad).",
     ),
     VoteForm(
-        "GenAI-Arena", ("left_model", "right_model", "vote_type"), _SIDES, each(renamed(_SIDES))
+        "GenAI-Arena",
+        ("left_model", "right_model", "vote_type"),
+        _SIDES,
+        each(renamed(_SIDES)),
+        "A vote has a vote_type, such as leftvote or tievote.",
     ),
 )

@@ -81,8 +81,20 @@ _CROWD_KIT = {
 }
 
 FORMS = (
-    VoteForm("evalica", ("left", "right", "winner"), _EVALICA, each(renamed(_EVALICA))),
-    VoteForm("crowd-kit", ("left", "right", "label"), _CROWD_KIT, each(renamed(_CROWD_KIT))),
+    VoteForm(
+        "evalica",
+        ("left", "right", "winner"),
+        _EVALICA,
+        each(renamed(_EVALICA)),
+        "A vote has a winner: left, right or tie.",
+    ),
+    VoteForm(
+        "crowd-kit",
+        ("left", "right", "label"),
+        _CROWD_KIT,
+        each(renamed(_CROWD_KIT)),
+        "A vote has a label: left, right, or one of the two names there.",
+    ),
     VoteForm(
         "PandaLM, people's labels",
         ("cmp_key", "response1", "response2"),
@@ -97,6 +109,7 @@ FORMS = (
             "response_b": "response2",
         },
         each(_panda_lm),
+        "A vote is 0, 1 or 2 in annotator1 or another column of that name and a number.",
     ),
     VoteForm(
         "Preferences with models",
@@ -110,5 +123,6 @@ FORMS = (
             "response_a": "chosen and rejected",
         },
         each(_chosen),
+        "A vote has both chosen_model and rejected_model.",
     ),
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, Self
@@ -29,6 +29,7 @@ TOOLS = tuple(
 PARTS = 1024
 """Votes that one row of a file may hold, at most."""
 _HEAD, _PAGE = 1000, 2000  # rows that tell a form; rows rewritten at a time
+_WORDS = 5  # words that are told where none is a vote
 NEEDED = ("model_a", "model_b", "winner")
 
 
@@ -76,13 +77,23 @@ class ColumnMap:
         """Whether anything is said."""
         return bool(self.columns or self.words)
 
+    def within(self, rows: Sequence[Row]) -> Self:
+        """Return the same of a file's own names, which may differ in case and in blanks around."""
+        named = {name.strip().lower(): name for row in rows for name in row}
+
+        def own(theirs: str) -> str:
+            there = any(at(row, theirs) is not None for row in rows)
+            return theirs if there else named.get(theirs.strip().lower(), theirs)
+
+        return replace(self, columns={ours: own(name) for ours, name in self.columns.items()})
+
     def applied(self, row: Row) -> Row:
         """Return a row with our columns beside its own.
 
         A word for the winner that is the name of the column of a side means that side.
         """
         found = {**row, **{ours: at(row, theirs) for ours, theirs in self.columns.items()}}
-        word = re.sub(r"[.]0$", "", text_of(found.get("winner"))).lower()
+        word = re.sub(r"[.,]0+$", "", text_of(found.get("winner"))).lower()
         sides = {self.columns.get(side, "").lower(): side for side in NEEDED[:2]}
         if meant := self.words.get(word) or (word and sides.get(word)):
             found["winner"] = meant
@@ -99,19 +110,42 @@ def form_of(rows: Sequence[Mapping[Any, Any]]) -> VoteForm | None:
     """
     given = [{str(name): value for name, value in row.items()} for row in rows]
     ours = any(row.keys() >= set(NEEDED) for row in given)
-    forms = (form for form in FORMS if not ours or NEEDED[0] in form.needed)
-    return next((form for form in forms if form.tells(given)), None)
+    forms = [form for form in FORMS if not ours or NEEDED[0] in form.needed]
+    found = (form for voted in (True, False) for form in forms if form.tells(given, voted=voted))
+    return next(found, None)
 
 
-def rewrite(cursor: Cursor, path: Path, columns: ColumnMap) -> tuple[VoteForm | None, int]:
-    """Rewrite `file_rows` where a file is in the form of another tool, or columns are named.
+@dataclass(frozen=True)
+class Rewritten:
+    """What became of a file's rows.
 
-    Returns
-    -------
+    Attributes
+    ----------
     form : VoteForm or None
         The form, None where the rows stay as they are but for names.
     unvoted : int
         Rows that hold no vote.
+    silent : str
+        What the rows hold in place of votes, where none holds any.
+    named : frozenset of str
+        Columns of the file that somebody has named.
+    """
+
+    form: VoteForm | None = None
+    unvoted: int = 0
+    silent: str = ""
+    named: frozenset[str] = frozenset()
+
+
+def without_votes(path: Path, title: str, rows: int, vote: str, words: Mapping[str, int]) -> str:
+    """Return what is said of a file in a known form in which no row holds a vote."""
+    count = "1 row is" if rows == 1 else f"{rows:,} rows are"
+    there = ", ".join(f"{word[:40]} {n:,}" for word, n in list(words.items())[:_WORDS])
+    return f"{path} holds no vote: its {count} of {title}{there and f' ({there})'}. {vote}"
+
+
+def rewrite(cursor: Cursor, path: Path, columns: ColumnMap) -> Rewritten:
+    """Rewrite `file_rows` where a file is in the form of another tool, or columns are named.
 
     Raises
     ------
@@ -120,16 +154,52 @@ def rewrite(cursor: Cursor, path: Path, columns: ColumnMap) -> tuple[VoteForm | 
     """
     head = [row for _, row in islice(_rows(cursor, _HEAD), _HEAD)]
     if columns:
+        columns = columns.within(head)
         _check_named(path, head, columns)
-        _replace(cursor, ((line, columns.applied(row)) for line, row in _rows(cursor)))
-        return None, 0
+        _prepare(cursor, ((line, columns.applied(row)) for line, row in _rows(cursor)))
+        _replace(cursor)
+        theirs = columns.columns.values()
+        return Rewritten(named=frozenset(theirs) | {name.partition(".")[0] for name in theirs})
     form = form_of(head)
-    return (form, _replace(cursor, form.read(_rows(cursor)))) if form else (None, 0)
+    if form is None:
+        return Rewritten()
+    _prepare(cursor, form.read(_rows(cursor)))
+    unvoted, rows = value_of(cursor, _UNVOTED), value_of(cursor, _READABLE)
+    silent = ""
+    if rows and not value_of(cursor, f"select count(*) from rewritten where {_SAYS_SOMETHING}"):
+        words = form.words(row for _, row in _rows(cursor))
+        unvoted = rows
+        silent = without_votes(path, form.title, rows, form.vote, dict(words.most_common()))
+    _replace(cursor)
+    return Rewritten(form, unvoted, silent)
+
+
+LANGFUSE_ITEMS = "GET /api/public/experiment-items?fields=core,io,scores&experimentName=A,B"
+"""What Langfuse's API is asked for, where two experiments are to be compared."""
+_NO_PAIRS = (
+    (
+        ("experimentItemId", "experimentName"),
+        "holds items of Langfuse's experiments, with scores and no votes: give it to "
+        "`leaderboard --scores`, `gate --scores` or `risk`.",
+    ),
+    (
+        ("traceId", "dataType", "stringValue"),
+        "holds scores of Langfuse by trace, and names no model and no item. Ask its API for both: "
+        f"{LANGFUSE_ITEMS}.",
+    ),
+    (
+        ("datasetItemId", "traceId"),
+        f"holds items of Langfuse's runs without scores. Ask its API for both: {LANGFUSE_ITEMS}.",
+    ),
+)
 
 
 def unknown(path: Path, columns: Iterable[str]) -> str:
     """Return the sentence on a file in no form that is known."""
     there = sorted(columns)
+    for names, said in _NO_PAIRS:
+        if set(names) <= set(there):
+            return f"{path} {said}"
     missing = [name for name in NEEDED if name not in there]
     options = " ".join(f"--map {name}=COLUMN" for name in missing)
     shown = ", ".join(there[:20]) + (f" and {len(there) - 20} more" if len(there) > 20 else "")
@@ -142,7 +212,7 @@ def unknown(path: Path, columns: Iterable[str]) -> str:
 def _check_named(path: Path, rows: Sequence[Row], columns: ColumnMap) -> None:
     for theirs in columns.columns.values():
         if rows and all(at(row, theirs) is None for row in rows):
-            there = ", ".join(dict.fromkeys(name for row in rows for name in row))
+            there = ", ".join(dict.fromkeys(name.strip() for row in rows for name in row))
             raise StoreError(f"{path} has no column {theirs!r}. Its columns: {there}.")
 
 
@@ -166,8 +236,13 @@ def _rows(cursor: Cursor, most: int | None = None) -> Iterator[Numbered]:
                     cursor.execute(_UNREADABLE, [place])
 
 
-def _replace(cursor: Cursor, rows: Iterator[tuple[int, Row | str]]) -> int:
-    """Put rows in the place of those that can be read; return how many are without any."""
+_READABLE = "select count(*) from file_rows where reason is null"
+_UNVOTED = f"{_READABLE} and line not in (select line from rewritten)"
+_SAYS_SOMETHING = "(row is not null or reason is not null)"
+
+
+def _prepare(cursor: Cursor, rows: Iterator[tuple[int, Row | str]]) -> None:
+    """Fill the table of what comes in the place of the rows that can be read."""
     cursor.execute(
         "create or replace temp table rewritten (line bigint, part integer, row text, reason text)"
     )
@@ -190,18 +265,15 @@ def _replace(cursor: Cursor, rows: Iterator[tuple[int, Row | str]]) -> int:
             "unnest($rows::text[]), unnest($reasons::text[])",
             values,
         )
-    unvoted = value_of(
-        cursor,
-        "select count(*) from file_rows where reason is null "
-        "and line not in (select line from rewritten)",
-    )
+
+
+def _replace(cursor: Cursor) -> None:
+    """Put the prepared rows in the place of those that can be read."""
     cursor.execute("delete from file_rows where reason is null")
     cursor.execute(
         "insert into file_rows (line, row, breaks, reason, part) "
-        "select line, row, 0, reason, part from rewritten "
-        "where row is not null or reason is not null"
+        f"select line, row, 0, reason, part from rewritten where {_SAYS_SOMETHING}"
     )
-    return unvoted
 
 
 def _json(row: Row) -> str:

@@ -151,6 +151,8 @@ def import_within(
     """Import files as `import_files` does, within the caller's transaction."""
     _check_judge(cursor, wanted.judge)
     rows, read = _read_all(cursor, paths, wanted, progress)
+    if len(read.silent) == len(paths) > 0:
+        raise StoreError(_of_silent(read.silent))
     progress("storing")
     exported = merge_export.add_missing(cursor)
     repeated, notes = _separate(cursor)
@@ -191,6 +193,7 @@ class _Read:
     unread: set[str] = field(default_factory=set[str])
     titles: list[str] = field(default_factory=list[str])
     unvoted: int = 0
+    silent: list[str] = field(default_factory=list[str])
 
 
 def _read_all(
@@ -237,11 +240,7 @@ def _read(cursor: Cursor, path: Path, file: int, wanted: ImportOptions, read: _R
     if table is None:
         there = columns(cursor)
         flat.refuse(path, there)
-        form, without = foreign_rows.rewrite(cursor, path, wanted.columns)
-        unread, unvoted = staged_rows.read(cursor, path, file, wanted)
-        read.unread |= there - form.names if form else unread - {*wanted.columns.columns.values()}
-        read.titles += [form.title] if form else []
-        read.unvoted += without + unvoted
+        _read_votes(cursor, path, file, wanted, read, there)
     elif wanted.judge is not None or wanted.single_turn or wanted.no_toxic:
         raise StoreError(
             f"{path} is part of an export, which names its judges: import it without --judge, "
@@ -250,6 +249,33 @@ def _read(cursor: Cursor, path: Path, file: int, wanted: ImportOptions, read: _R
     else:
         export_tables.read(cursor, table, file)
     return rows
+
+
+def _read_votes(
+    cursor: Cursor, path: Path, file: int, wanted: ImportOptions, read: _Read, there: set[str]
+) -> None:
+    """Add a file of votes or verdicts; `there` are its columns."""
+    found = foreign_rows.rewrite(cursor, path, wanted.columns)
+    read.unvoted += found.unvoted
+    if found.silent:
+        read.silent.append(found.silent)
+        cursor.execute("insert into faults select ?, line, reason from file_rows", [file])
+        return
+    staged = staged_rows.read(cursor, path, file, wanted)
+    read.unread |= there - found.form.names if found.form else staged.unread - found.named
+    read.titles += [found.form.title] if found.form else []
+    read.unvoted += staged.unvoted
+    if staged.unvoted and staged.unvoted == count(cursor):
+        said = (staged.format.title, staged.unvoted, staged.format.vote)
+        read.silent.append(foreign_rows.without_votes(path, *said, {}))
+
+
+def _of_silent(silent: list[str]) -> str:
+    """Return what is said of files that hold no votes, of the first one in full."""
+    if not silent[1:]:
+        return silent[0]
+    more = f"{len(silent) - 1:,} more file{'s' if silent[2:] else ''}"
+    return f"{silent[0]} No vote in {more}, either."
 
 
 def _check_judge(cursor: Cursor, judge: str | None) -> None:
@@ -344,6 +370,7 @@ def _notes_of_files(read: _Read) -> list[str]:
     """Return notes on forms, on rows without a vote, and on columns that are not read."""
     notes = [f"Read as {title}." for title in dict.fromkeys(read.titles)]
     notes += _note(read.unvoted, "without a vote: left out.")
+    notes += [_of_silent(read.silent)] if read.silent else []
     names = sorted(read.unread)
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     unread = [f"Columns that are not read: {', '.join(names[:_SHOWN])}{more}."] if names else []

@@ -216,15 +216,26 @@ def prepare(cursor: Cursor) -> None:
         cursor.execute(statements)
 
 
-def read(cursor: Cursor, path: Path, file: int, wanted: ImportOptions) -> tuple[set[str], int]:
-    """Add a file's rows to ``staged``, one for each order of the models.
+@dataclass(frozen=True)
+class StagedFile:
+    """What was read of a file.
 
-    Returns
-    -------
+    Attributes
+    ----------
+    format : VoteFormat
     unread : set of str
         The file's columns that are not read.
     unvoted : int
         Rows that hold no vote.
+    """
+
+    format: VoteFormat
+    unread: set[str]
+    unvoted: int
+
+
+def read(cursor: Cursor, path: Path, file: int, wanted: ImportOptions) -> StagedFile:
+    """Add a file's rows to ``staged``, one for each order of the models.
 
     Raises
     ------
@@ -266,7 +277,7 @@ def read(cursor: Cursor, path: Path, file: int, wanted: ImportOptions) -> tuple[
         cursor.execute(query, {name: vars(wanted)[name] for name in _VALUES})
     known = set(format.fields or _FIELDS)
     unread = columns(cursor) - (known if beside and wanted.judge is None else known - {VERDICT})
-    return unread, _unvoted(cursor, format)
+    return StagedFile(format, unread, _unvoted(cursor, format))
 
 
 def _any_has(cursor: Cursor, field: str) -> bool:

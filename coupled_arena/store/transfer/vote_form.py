@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
@@ -31,6 +32,7 @@ WORDS = {
     "bothbadvote": "both_bad",
 }
 """Words for a side, where a form says which model stood there."""
+_INSIDE = (list, dict)
 _NO_VOTE = ("", "ignore", "skip", "skipped", "none", "null", "nan")
 
 
@@ -50,16 +52,36 @@ class VoteForm:
         Takes numbered rows of the file, and yields numbered rows with our columns. In their place
         it yields the reason why a row cannot be read, or "" where another row has its vote. Of a
         row without a vote it yields nothing. `each` makes it of what reads one row.
+    vote : str
+        What a row with a vote has, in a sentence for files in which no row has it.
+    bare : tuple of str
+        Columns that tell a file in which nobody voted, where it then lacks some of `needed`.
     """
 
     title: str
     needed: tuple[str, ...]
     columns: Mapping[str, str]
     read: Reader
+    vote: str
+    bare: tuple[str, ...] = ()
 
-    def tells(self, rows: Iterable[Row]) -> bool:
-        """Return whether one of some rows has all that tells this form."""
-        return any(all(_has(row, path) for path in self.needed) for row in rows)
+    def tells(self, rows: Iterable[Row], *, voted: bool = True) -> bool:
+        """Return whether one of some rows has all that tells this form, also if nobody voted."""
+        paths = self.needed if voted else self.bare
+        return bool(paths) and any(all(_has(row, path) for path in paths) for row in rows)
+
+    def words(self, rows: Iterable[Row]) -> Counter[str]:
+        """Return how often rows have each word in the column that tells the winner, if it is one.
+
+        Several columns, lists and objects have no word.
+        """
+        path = self.columns["winner"]
+        if re.search(" or | and |, ", path):
+            return Counter()
+        found = (nested(at(row, path)) for row in rows)
+        return Counter(
+            text_of(value) for value in found if text_of(value) and not isinstance(value, _INSIDE)
+        )
 
     @property
     def names(self) -> set[str]:
@@ -119,6 +141,8 @@ def _has(value: Any, path: str) -> bool:
     first, dot, rest = path.partition(".")
     if first == "*":
         return any(name.endswith(path[1:]) or _has(row[name], rest) for name in row)
+    if first.startswith("*"):
+        return any(name.endswith(first[1:]) for name in row)
     return path in row or (bool(dot) and first in row and _has(row[first], rest))
 
 

@@ -89,6 +89,8 @@ class VoteFormat:
         SQL: whether a row holds no vote, and is left out and counted.
     said : tuple of str
         Fields that tell an outcome by a word or a name; see `meanings`.
+    vote : str
+        What a row with a vote has, in a sentence for files in which no row has it.
     """
 
     title: str
@@ -109,6 +111,7 @@ class VoteFormat:
     lists: tuple[str, ...] = ()
     unvoted: str = "false"
     said: tuple[str, ...] = ()
+    vote: str = ""
 
 
 _MEANINGS = ", ".join(
@@ -271,6 +274,7 @@ FORMATS = (
         "else 'preference ' || short(preference) || ' is neither from 1 to 2 nor 0' end",
         judge="if(try_cast(annotator as double) is null, nullif(trim(annotator), ''), null)",
         unvoted="preference is null",
+        vote="A verdict has a preference: 0, or from 1 to 2.",
         item="instruction",
         lacks_item="instruction is missing",
         question="null",

@@ -10,6 +10,7 @@ import pytest
 
 import coupled_arena as ca
 from coupled_arena.core.errors import ArenaError
+from tests.store.foreign_files import alpaca
 
 FIRST, SECOND = "model_1", "model_2"
 
@@ -120,3 +121,22 @@ def test_a_frame_with_an_undecoded_byte_is_refused_with_a_line(row, column):
     table.loc[row, column] = b"caf\xe9".decode(errors="surrogateescape")
     with pytest.raises(ArenaError, match=r"'\\udce9', a byte that is not valid UTF-8"):
         ca.rank(table)
+
+
+def test_a_board_of_verdicts_alone_tells_the_mean_of_probabilities_that_it_rounds(tmp_path, call):
+    path = tmp_path / "annotations.json"
+    preferences = [1.9, 1.6, 1.45, 1.2, 2.0]
+    path.write_text(json.dumps([alpaca(*each) for each in enumerate(preferences)]))
+    found = ca.rank(path)
+    second = found.to_frame().model[0]
+    assert sum(win_rates(found).values()) == pytest.approx(1)
+    [note] = [each for each in found.warnings if "probability" in each]
+    mean = sum(each - 1 for each in preferences) / len(preferences)
+    assert win_rates(found)[second] == pytest.approx(0.6)
+    assert "The judge gave a probability for 4 of 5 verdicts." in note
+    assert f"{second} {mean:.2%}" in note
+    assert note in call("leaderboard", "--scores", path)[1]
+
+
+def test_sure_verdicts_need_no_note(path):
+    assert not any("probability" in each for each in ca.rank(path, judge="gpt-4").warnings)

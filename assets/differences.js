@@ -94,11 +94,12 @@ const markWords = () => {
   return true;
 };
 
-// What it marks follows from the texts alone, so that it may be pressed before the vote.
+// What it marks follows from the texts alone, so that it may be pressed before the vote. It has its
+// room from the beginning: on a narrow page it takes a line, and would push the answers down.
 const differenceButton = (el, view) => {
-  const ended = !view.running && !view.error && !allAlike(view) && !isWordless(view);
-  if (!marksWords || !ended) return [];
-  const node = el("differences", "button", "tool", say("Differences"));
+  if (!marksWords || view.error) return [];
+  const ended = !view.running && !allAlike(view) && !isWordless(view);
+  const node = el("differences", "button", ended ? "tool" : "tool later", say("Differences"));
   node.type = "button";
   node.title = say("Marks the words that only one answer has.");
   node.setAttribute("aria-pressed", String(differs));

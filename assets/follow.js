@@ -74,6 +74,7 @@ const take = (value) => {
   };
   if (!view?.running) lost = false;
   noteVote(before);
+  noteNewcomer();
   noteWhy(view);
   if (view?.reveal && !before?.reveal) window.dispatchEvent(new Event("arena:reveal"));
   followJudge();

@@ -80,13 +80,15 @@ const ballot = (el, view) => {
   const group = el("ballot", "div", view.stored ? "ballot stored" : "ballot", buttons);
   group.setAttribute("role", "group");
   group.setAttribute("aria-label", view.reveal || view.counted ? say("What next") : say("Your vote"));
-  const words = el("said", "p", "said", saidOf(view));
+  const says = saidOf(view);
+  const hint = hintOf(view, says);
+  const words = el("said", "p", "said", says || hint);
   words.setAttribute("role", "status");
   const line = lost && !view.reveal && !view.counted ? [el("lost", "p", "broken", LOST), words] : [words];
   const deaf = actions(view).some((each) => !hears(nameOf(each), performance.now()));
   // What is said stands where no button is: beside Stop, or in place of the vote that was cast.
   const beside = view.last && !votedOf(view) ? "back" : actions(view).some(({ at }) => at === "stop") ? "beside" : "";
-  const state = votedOf(view) || view.judging ? "voted" : `open ${beside}`;
+  const state = votedOf(view) || view.judging ? "voted" : `open ${hint ? "beside hinting" : beside}`;
   return el("bar", "div", `bar ${state}${deaf ? " deaf" : ""}`, [...line, group]);
 };
 

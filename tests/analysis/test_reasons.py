@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from coupled_arena.analysis.reasons import read_reasons, share_of
+from coupled_arena.analysis.reasons import ReasonShare, read_reasons, share_of
+from coupled_arena.core import language
 from coupled_arena.core.rationales import Criterion, Rationale
 from coupled_arena.core.records import new_id
 from coupled_arena.store.database import Store
@@ -72,6 +73,15 @@ def test_the_newest_reasons_of_a_vote_stand(store):
         given = Rationale(new_id(), cast.id, criteria)
         store.write(partial(votes.give_reasons, rationale=given, voter="ann"))
     assert [each.criterion for each in read_reasons(store, Selection())] == [Criterion.SAFETY]
+
+
+def test_counts_have_the_marks_of_the_pages_language():
+    row = ReasonShare("ant", "bee", Criterion.STYLE, 1200, 2400, 900, 0.5, 0.45, 0.55)
+    language.install("de")
+    try:
+        assert ">1.200/2.400<" in reason_table([row], 0.05)
+    finally:
+        language.install("en")
 
 
 def test_one_voter_tells_nothing_of_others():

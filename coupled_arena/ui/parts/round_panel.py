@@ -21,7 +21,7 @@ from coupled_arena.views.own_votes import criterion_words, standing_view
 _SCRIPTS = (
     *("patch", "remembered", "reading", "follow", "ballot", "recorded", "rationale", "keys"),
     *("bar", "tables", "first_divergence", "judgement", "judging", "result", "round_head"),
-    *("differences", "battle_picture", "round"),
+    *("newcomer", "differences", "battle_picture", "round"),
 )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from coupled_arena.analysis.reasons import ReasonShare
-from coupled_arena.core.language import N_, _
+from coupled_arena.core.language import N_, _, number
 from coupled_arena.store.queries.battle_search import BattleFilter, Rater
 from coupled_arena.views.addresses import list_address
 from coupled_arena.views.markup import joined, paragraph
@@ -46,7 +46,7 @@ REASONS: tuple[Column[ReasonShare], ...] = (
         int,
         "Wins with this reason",
         heading=N_("Said, of wins with a reason"),
-        text=lambda row: f"{row.said:,}/{row.wins:,}",
+        text=lambda row: f"{number(row.said, ',')}/{number(row.wins, ',')}",
     ),
     Column("wins", int, "Wins with any reason"),
     Column("voters", int, "Who gave them", heading=N_("Voters")),

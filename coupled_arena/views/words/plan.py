@@ -54,9 +54,8 @@ def people_words(plan: VotePlan) -> Iterator[str]:
     if plan.people is None or plan.people_to_ask is None:
         return
     text = ngettext(
-        "Tastes differ: without the judge it takes {n:,} more person with about {each:,} votes.",
-        "Tastes differ: without the judge it takes {n:,} more people with about {each:,} votes "
-        "each.",
+        "Tastes differ: without the judge it takes {n:,} more person (votes: about {each:,}).",
+        "Tastes differ: without the judge it takes {n:,} more people (votes each: about {each:,}).",
         plan.people_to_ask,
     )
     yield text.format(n=rounded(plan.people_to_ask), each=plan.votes_each)

@@ -186,9 +186,9 @@ def _more_people(plan: VotePlan, one: str, other: str) -> str:
         )
         return text.format(one=one, other=other, n=_MOST_VOTES)
     text = ngettext(
-        "At their present difference, about {n:,} more person with {each:,} votes would probably "
+        "At their present difference, about {n:,} more person (votes: {each:,}) would probably "
         "settle it between {one} and {other}. {same}",
-        "At their present difference, about {n:,} more people with {each:,} votes each would "
+        "At their present difference, about {n:,} more people (votes each: {each:,}) would "
         "probably settle it between {one} and {other}. {same}",
         people,
     )
@@ -205,9 +205,9 @@ def _more_people_on_all(plan: VotePlan) -> str:
         )
         return text.format(n=_MOST_VOTES)
     text = ngettext(
-        "At their present differences, about {n:,} more person with {each:,} votes would probably "
+        "At their present differences, about {n:,} more person (votes: {each:,}) would probably "
         "settle it. {same}",
-        "At their present differences, about {n:,} more people with {each:,} votes each would "
+        "At their present differences, about {n:,} more people (votes each: {each:,}) would "
         "probably settle it. {same}",
         people,
     )

@@ -1,7 +1,7 @@
 """Items of Langfuse's experiments with their scores, as its API returns them.
 
-Langfuse has no verdict on two answers. Its experiments on one dataset share the items, and each
-item of each experiment has scores of its own, which compare the experiments item by item.
+Langfuse has no verdict on two answers. Its experiments on one dataset share the items. Each item of
+each experiment has scores of its own, so experiments are compared item by item.
 """
 
 from __future__ import annotations

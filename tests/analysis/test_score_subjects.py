@@ -156,7 +156,7 @@ def test_imported_scores_may_have_subjects(call, scores, known):
     [
         (b"battle,model,toxicity\none,alpha,0.5,7\n", "line 2: it has 4 columns, the first line 3"),
         (b"battle,model,toxicity\none,alph\xe4,0.5\n", "line 2: not valid UTF-8"),
-        (b"battle;model;toxicity\none;alpha;0.5\n", "must have the columns battle and model"),
+        (b"battle|model|toxicity\none|alpha|0.5\n", "must have the columns battle and model"),
     ],
 )
 def test_a_table_that_cannot_be_read_is_told_why(call, scores, known, content, complaint):

@@ -92,10 +92,12 @@ def test_tables_that_make_no_sense(call, table, old, new, complaint):
 
 
 def test_files_that_are_no_tables(call, tmp_path):
-    (tmp_path / "binary.csv").write_bytes(b"\xff\xfe\x00\x81")
+    (tmp_path / "binary.csv").write_bytes(b"\xff\x00\x81")
+    (tmp_path / "wide.csv").write_text("model,prompt", encoding="utf-16")
     for name, complaint in (
         ("absent.csv", "cannot be read as a CSV file"),
         ("binary.csv", "line 1 is not valid UTF-8"),
+        ("wide.csv", "it is in UTF-16: save it as CSV in UTF-8"),
     ):
         code, _, err = call("coupling", "--scores", tmp_path / name)
         assert code == 1

@@ -1,9 +1,9 @@
 // What became of a vote, above the answers: who was who, how people voted, what this vote changed.
 // What can be checked, and what else there is to know, comes below them.
 const HOW = {
-  coupled: say("Coupled: every model read the same noise."),
-  independent: say("Independent: each model had noise of its own."),
-  unknown: say("Imported: nobody knows their noise."),
+  coupled: say("Coupled: all models drew with the same random numbers."),
+  independent: say("Independent: each model drew with random numbers of its own."),
+  unknown: say("Imported: nobody knows their random numbers."),
 };
 
 const becameOf = ({ source, early }) => {

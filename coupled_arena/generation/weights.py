@@ -289,7 +289,7 @@ def fetch(spec: ModelSpec, cache: Path, packed: bool = False) -> Path:
 
 
 def is_ready(spec: ModelSpec, cache: Path) -> bool:
-    """Tell whether the model can load without a download."""
+    """Tell whether the model can load without a download, and a fetched one without unpacking."""
     if spec.hub:
         return isinstance(
             try_to_load_from_cache(spec.hub, "config.json", revision=spec.revision), str
@@ -298,8 +298,7 @@ def is_ready(spec: ModelSpec, cache: Path) -> bool:
         return (spec.folder / "config.json").is_file()
     if spec.wheel:
         wide = _unpacked(spec, cache)
-        narrow = wide.with_name(f"{wide.name}-{spec.dtype}")
-        return wide.is_dir() or narrow.is_dir() or _packed(spec, cache).is_file()
+        return wide.is_dir() or wide.with_name(f"{wide.name}-{spec.dtype}").is_dir()
     return Path(spec.gguf or "").is_file()
 
 

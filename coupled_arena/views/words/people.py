@@ -27,10 +27,10 @@ def taste_words(voters: int, votes: int, worth: float, more: str) -> Iterator[st
         return
     about = rounded(max(round(worth), 1))
     text = ngettext(
-        "{votes:,} votes of {n:,} people with different tastes are worth about {worth:,} vote of "
+        "{votes:,} votes of {n:,} people with different tastes tell as much as one vote of "
         "{worth:,} person.",
-        "{votes:,} votes of {n:,} people with different tastes are worth about {worth:,} votes of "
-        "{worth:,} people.",
+        "{votes:,} votes of {n:,} people with different tastes tell as much as one vote each of "
+        "about {worth:,} people.",
         about,
     )
     yield text.format(votes=votes, n=voters, worth=about)

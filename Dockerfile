@@ -6,8 +6,8 @@ FROM python:3.11-slim
 # cpu: gigabytes less, from an index with such a build: --build-arg PIP_EXTRA_INDEX_URL=…
 ARG DEVICE=cuda
 ARG PIP_EXTRA_INDEX_URL
-# What a visitor of the app never calls stays outside: --build-arg MORE=requirements-rest.lock
-# brings it (logs of Inspect, weights by torchao, faster risk, figures as SVG, PNG and PDF).
+# --build-arg MORE=requirements-rest.lock brings what else commands may need: logs of Inspect,
+# weights by torchao, figures written as SVG, PNG and PDF.
 ARG MORE
 # /data is where hosts keep disks: mount a volume there to keep votes and fetched weights.
 RUN useradd --create-home --uid 1000 user && mkdir /data && chown user /data
@@ -19,7 +19,7 @@ ENV PATH=/home/user/.local/bin:$PATH \
     NVIDIA_DRIVER_CAPABILITIES=compute,utility
 
 # Each file by its hash, but a torch for processors, which comes from where the host says. Tests of
-# packages stay outside, and only what the program imports is compiled, below: together .5 GB.
+# packages stay outside, and only what the program imports is compiled, below.
 COPY --chown=user requirements*.lock requirements.txt ./
 RUN if [ "$DEVICE" = cuda ]; \
     then pip install --no-cache-dir --no-compile --user --no-deps --require-hashes -r requirements-torch.lock; \
@@ -30,8 +30,8 @@ RUN if [ "$DEVICE" = cuda ]; \
 # of its device torch cannot be imported, so its file is read.
 RUN python -c "import importlib.util, runpy; [torch] = importlib.util.find_spec('torch').submodule_search_locations; built = 'cuda' if runpy.run_path(torch + '/version.py')['cuda'] else 'cpu'; built == '$DEVICE' or exit(f'This torch is built for {built}, not for $DEVICE: docs/hosting.md#a-container says which index has the other.')"
 COPY --chown=user . .
-# The demo's weights are part of the image, packed: unpacked they are six times as large, and a start
-# unpacks them faster than a host brings them.
+# The demo's weights are part of the image, packed: unpacked they are six times as large. The first
+# start of a container unpacks them.
 RUN pip install --no-cache-dir --user --no-deps --no-build-isolation -e . \
     && coupled-arena models fetch SmolLM2-135M --packed \
     && python -c "import coupled_arena.ui.server, coupled_arena.generation.huggingface, transformers.models.llama.modeling_llama"

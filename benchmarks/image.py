@@ -23,7 +23,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Self
+from typing import Self, TextIO
 
 import duckdb
 import httpx
@@ -50,16 +50,11 @@ QUESTIONS = (
 )
 
 
-def buildah(*arguments: str) -> str:
-    """Return what a command of buildah prints; what it logs is shown."""
-    ran = subprocess.run(
-        ["buildah", *arguments],
-        env=os.environ | BUILDAH,
-        check=True,
-        text=True,
-        stdout=subprocess.PIPE,
-    )
-    return ran.stdout.strip()
+def buildah(*arguments: str, to: int | TextIO = subprocess.PIPE) -> str:
+    """Return what a command of buildah prints, or print it elsewhere; what it logs is shown."""
+    command = ["buildah", *arguments]
+    ran = subprocess.run(command, env=os.environ | BUILDAH, check=True, text=True, stdout=to)
+    return (ran.stdout or "").strip()
 
 
 def make_base(folder: Path) -> None:
@@ -88,12 +83,7 @@ def build(folder: Path, device: str, more: str, options: list[str]) -> None:
     arguments = [f"DEVICE={device}", *([f"MORE={more}"] if more else [])]
     told = [part for argument in arguments for part in ("--build-arg", argument)]
     command = ["build", "--network=host", "--format=docker", *told, *options, f"--tag={IMAGE}"]
-    subprocess.run(
-        ["buildah", *command, str(source)],
-        env=os.environ | BUILDAH,
-        check=True,
-        stdout=sys.stderr,
-    )
+    buildah(*command, str(source), to=sys.stderr)
 
 
 class Container:

@@ -3,8 +3,8 @@
     python -m tests.locks
 
 writes all anew, with `uv` (`pip install uv`). What is torch's own is a file apart: a build for
-processors alone comes from elsewhere, and needs none of the libraries for GPUs. So is what only
-some analyses call, which a container leaves out.
+processors alone comes from elsewhere, and needs none of the libraries for GPUs. So is what a
+container leaves out.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 LOCK, TORCH_LOCK, REST_LOCK = (
     REPOSITORY / f"requirements{part}.lock" for part in ("", "-torch", "-rest")
 )
-# Extras whose packages are large, and nothing that a visitor of the app calls.
-REST = {"fast", "inspect", "pictures", "torchao"}
+# Extras of commands and of one kind of weights; without the compiled loops answers come slower.
+REST = {"inspect", "pictures", "torchao"}
 _HEAD = """\
 # Made by `python -m tests.locks`. Use: docs/hosting.md#every-package-by-its-hash
 """

@@ -53,6 +53,8 @@ if TYPE_CHECKING:
     from coupled_arena.store.transfer.foreign_rows import ColumnMap
     from coupled_arena.views.tables.table import Table
 
+_NAMED = 10  # models of a note
+
 Source = Annotated[
     BoardSource | str | None,
     Field(N_("Decided by"), first=BoardSource.HUMAN),
@@ -328,9 +330,6 @@ def _read_files(
     return store_of_files([paths] if isinstance(paths, Path) else paths, judge=judge)
 
 
-_SHOWN = 10  # models of a note
-
-
 @dataclass(frozen=True)
 class BoardSettings:
     """How a leaderboard is made of what is selected, by the names of `leaderboard`'s options."""
@@ -437,8 +436,8 @@ class BoardSettings:
         if not found.between:
             return ()
         by_rate = sorted(found.rates.items(), key=lambda item: -item[1])
-        shown = ", ".join(f"{model} {rate:.2%}" for model, rate in by_rate[:_SHOWN])
-        more = f" and {len(by_rate) - _SHOWN} more" if by_rate[_SHOWN:] else ""
+        shown = ", ".join(f"{model} {rate:.2%}" for model, rate in by_rate[:_NAMED])
+        more = f" and {len(by_rate) - _NAMED} more" if by_rate[_NAMED:] else ""
         return (
             f"The judge gave a probability for {found.between:,} of {found.comparisons:,} "
             "verdicts. A board of verdicts alone counts each as a win, a loss or a tie. Mean "

@@ -80,7 +80,9 @@ def fetch(
     if spec.server:
         raise ModelError(f"Model {name!r} is on the server {spec.server}: nothing is fetched.")
     place = fetch_weights(spec, settings.cache, packed)
-    typer.echo(f"{name} is ready in {place}", err=True)
+    # A file is packed, also where it was so before.
+    told = "is ready in" if place.is_dir() else "is packed, and its first start unpacks it:"
+    typer.echo(f"{name} {told} {place}", err=True)
 
 
 @models_app.command()

@@ -36,12 +36,12 @@ _HEAD = 1 << 16
 _ZSTD = b"\x28\xb5\x2f\xfd"
 # The beginning of a JSON object; one within a CSV has single quotes (Python's) or doubled ones.
 _OBJECT = re.compile(r"""\s*\{\s*(?:"(?!"[^:\s])|\}|$)""")
-# What spreadsheets write besides CSV of UTF-8, by its first bytes; the last is Excel's hint.
+# What spreadsheets write besides CSV of UTF-8, by its first bytes.
 _NO_TABLE = (
     (b"PK\x03\x04", "it is a workbook or a ZIP file: save the sheet as CSV"),
     (b"\xd0\xcf\x11\xe0", "it is a workbook of old Excel: save the sheet as CSV"),
-    (b"\xff\xfe", "it is in UTF-16: save it as CSV in UTF-8"),
-    (b"\xfe\xff", "it is in UTF-16: save it as CSV in UTF-8"),
+    (b"\xff\xfe", "it is in UTF-16: save it in UTF-8"),
+    (b"\xfe\xff", "it is in UTF-16: save it in UTF-8"),
     (b"sep=", "its first line, sep=, is for Excel alone: delete this line"),
     (b"\xef\xbb\xbfsep=", "its first line, sep=, is for Excel alone: delete this line"),
 )

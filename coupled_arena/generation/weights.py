@@ -289,7 +289,7 @@ def fetch(spec: ModelSpec, cache: Path, packed: bool = False) -> Path:
 
 
 def is_ready(spec: ModelSpec, cache: Path) -> bool:
-    """Tell whether the model can load without a download, and a fetched one without unpacking."""
+    """Tell whether the model can load without a download; one fetched packed is not ready yet."""
     if spec.hub:
         return isinstance(
             try_to_load_from_cache(spec.hub, "config.json", revision=spec.revision), str
@@ -317,14 +317,10 @@ def _unpacked(spec: ModelSpec, cache: Path) -> Path:
     return cache / f"{source.stem}-{file_sha256(source)[:12]}"
 
 
-def _packed(spec: ModelSpec, cache: Path) -> Path:
-    return cache / Path(spec.file or "").name if spec.wheel else Path(spec.gguf or "")
-
-
 def _gguf_file(spec: ModelSpec, cache: Path) -> Path:
-    target = _packed(spec, cache)
     if not spec.wheel:
-        return target
+        return Path(spec.gguf or "")
+    target = cache / Path(spec.file or "").name
     if not (target.is_file() and file_sha256(target) == spec.sha256):
         with _scratch(cache) as folder:
             _extract(_download(spec.wheel, folder), spec, target)

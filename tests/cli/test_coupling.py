@@ -97,7 +97,7 @@ def test_files_that_are_no_tables(call, tmp_path):
     for name, complaint in (
         ("absent.csv", "cannot be read as a CSV file"),
         ("binary.csv", "line 1 is not valid UTF-8"),
-        ("wide.csv", "it is in UTF-16: save it as CSV in UTF-8"),
+        ("wide.csv", "it is in UTF-16: save it in UTF-8"),
     ):
         code, _, err = call("coupling", "--scores", tmp_path / name)
         assert code == 1

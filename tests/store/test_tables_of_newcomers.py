@@ -49,7 +49,7 @@ def test_what_spreadsheets_write_is_read(store, tmp_path):
     [
         (b"PK\x03\x04[Content_Types].xml", "it is a workbook or a ZIP file: save the sheet as CSV"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1", "it is a workbook of old Excel: save the sheet as CSV"),
-        (table("wide").encode("utf-16"), "it is in UTF-16: save it as CSV in UTF-8"),
+        (table("wide").encode("utf-16"), "it is in UTF-16: save it in UTF-8"),
         (b"sep=;\r\n" + table("hint").encode(), "its first line, sep=, is for Excel alone"),
         (b"\xef\xbb\xbfsep=;\r\n" + table("hint").encode(), "delete this line"),
     ],

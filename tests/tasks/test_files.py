@@ -79,7 +79,7 @@ RUBBISH = [
     (Gsm8k(), b"", "holds no question"),
     (Gsm8k(), b"\n \n", "holds no question"),
     (Gsm8k(), b"\xff\x00q", "line 1 is not valid UTF-8"),
-    (Gsm8k(), b"\xff\xfe\x00q", "it is in UTF-16: save it as CSV in UTF-8"),
+    (Gsm8k(), b"\xff\xfe\x00q", "it is in UTF-16: save it in UTF-8"),
     (Gsm8k(), b"question,answer\n", "holds no question"),
     (Gsm8k(), b"[" * 100_000, "cannot be read: maximum recursion depth"),
     (Gsm8k(), b"[1, 2]\n", "not a JSON object"),

@@ -19,13 +19,15 @@ ENV PATH=/home/user/.local/bin:$PATH \
     NVIDIA_DRIVER_CAPABILITIES=compute,utility
 
 # Each file by its hash, but a torch for processors, which comes from where the host says. Tests of
-# packages stay outside, and only what the program imports is compiled, below.
+# packages and libraries of other devices stay outside, and only what the program imports is
+# compiled, below.
 COPY --chown=user requirements*.lock requirements.txt ./
 RUN if [ "$DEVICE" = cuda ]; \
     then pip install --no-cache-dir --no-compile --user --no-deps --require-hashes -r requirements-torch.lock; \
     else pip install --no-cache-dir --no-compile --user --no-deps -c requirements.txt torch; fi \
     && pip install --no-cache-dir --no-compile --user --no-deps --require-hashes -r requirements.lock ${MORE:+-r $MORE} \
-    && find ~/.local/lib \( -type d -name tests -o -path '*/torch/test' -o -path '*/torch/bin/*[tT]est*' \) -prune -exec rm -r {} +
+    && find ~/.local/lib \( -type d -name tests -o -path '*/torch/test' -o -path '*/torch/bin/*[tT]est*' \) -prune -exec rm -r {} + \
+    && if [ "$DEVICE" = cpu ]; then find ~/.local/lib -name 'libbitsandbytes_*' ! -name '*_cpu.so' -delete; fi
 # A build for the other device would start, and be slow or large in silence. Without the libraries
 # of its device torch cannot be imported, so its file is read.
 RUN python -c "import importlib.util, runpy; [torch] = importlib.util.find_spec('torch').submodule_search_locations; built = 'cuda' if runpy.run_path(torch + '/version.py')['cuda'] else 'cpu'; built == '$DEVICE' or exit(f'This torch is built for {built}, not for $DEVICE: docs/hosting.md#a-container says which index has the other.')"

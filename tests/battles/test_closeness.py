@@ -327,6 +327,9 @@ def test_answers_drawn_in_several_ways_are_not_mixed(store, asked):
     found, sampling = stored(store, asked=cold, chosen=("temperature",))
     assert len(found) == len(asked) + 2  # none was drawn so: all are read
     assert (sampling.temperature, sampling.top_p) == (0.2, 0.95)
+    store.add_battle(replace(warm, id="few", sampling=replace(SAMPLING, top_k=5)))
+    _, sampling = stored(store, asked=replace(cold, top_k=9), chosen=("temperature",))
+    assert (sampling.top_k, sampling.top_p) == (9, 0.95)  # the run's where the replies differ
 
 
 def test_without_answers_one_is_told_what_to_do(asked):

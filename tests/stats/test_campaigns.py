@@ -253,3 +253,7 @@ def test_dense_tables_of_votes_tell_what_sparse_ones_do(taste, monkeypatch):
         assert dense == pytest.approx(sparse, rel=1e-12, abs=1e-15)
     dense, sparse = (each.tastes for each in made)
     assert (dense.voters, dense.each, dense.equal) == (sparse.voters, sparse.each, sparse.equal)
+    monkeypatch.setattr(voter_tastes, "_BLOCK", 2 * K**2)  # two of seven voters at once
+    in_blocks = estimate_drawn(drawn, Ranking.HUMAN)
+    assert in_blocks.covariance == pytest.approx(made[0].covariance, rel=1e-12, abs=1e-15)
+    assert in_blocks.tastes.voters == dense.voters

@@ -125,6 +125,8 @@ def test_averages_are_over_opponents():
     found = compare_modes(counted(rows, 0), counted(rows, 1))
     assert found.averages.coupled == pytest.approx(np.nanmean(found.pairs.coupled, axis=1))
     assert found.averages.difference == pytest.approx(np.nanmean(found.pairs.difference, axis=1))
+    apart = np.nansum(found.pairs.variance, axis=1)  # different opponents, different comparisons
+    assert found.averages.variance == pytest.approx(apart / 2**2)
 
 
 def test_the_published_test_is_the_pooled_z():

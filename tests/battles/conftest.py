@@ -30,9 +30,9 @@ class TalkingModel(MarkovModel):
         return (words % (len(WORDS) - 1),) * words
 
 
-def talking(name, seed, **options):
-    plain = random_chain(WORDS, seed, name=name, stops=["end"], **options)
-    return TalkingModel(name, plain.table, WORDS, plain.vocabulary.stops, **options)
+def talking(name, seed, words=WORDS, **options):
+    plain = random_chain(words, seed, name=name, stops=["end"], **options)
+    return TalkingModel(name, plain.table, words, plain.vocabulary.stops, **options)
 
 
 @pytest.fixture

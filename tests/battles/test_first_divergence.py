@@ -6,6 +6,7 @@ import asyncio
 import random
 from collections import Counter
 from dataclasses import replace
+from os.path import commonprefix
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from coupled_arena.generation.lockstep import LockstepEngine, decode
 from coupled_arena.generation.noise import POSITIONS_PER_BLOCK
 from coupled_arena.generation.turns import model_seed, next_request, with_turn
 from coupled_arena.views.words.first_divergence import divergence_words
-from tests.battles.conftest import WORDS
+from tests.battles.conftest import WORDS, talking
 from tests.generation.test_noise import python_philox
 
 WARM = Sampling(temperature=0.8, top_p=0.95, max_new_tokens=12)
@@ -74,6 +75,18 @@ def test_replies_part_at_the_first_word_that_differs(models, size):
         assert parting.common == "".join(said[0][:at])
         assert len(set(parting.chosen) - {None}) == len(columns[at])
     assert len(together) > 2
+
+
+def test_common_words_are_those_of_both_texts_under_other_numbers():
+    """As between tokenizers, of which each numbers the same words in its own way."""
+    models = {"ann": talking("ann", 0), "bob": talking("bob", 0, WORDS[::-1])}
+    law = models["ann"].table[:1].repeat(len(WORDS), 1)  # whatever was said before
+    models["ann"].table, models["bob"].table = law, law.flip(1) / 2
+    shared = []
+    for battle, parting in parted(models, count=20, turn=0, turns=1):
+        shared.append(commonprefix([reply.text.split() for reply in battle.replies]))
+        assert parting.common.split() == shared[-1]
+    assert any(map(len, shared))
 
 
 def law(model, last, sampling):

@@ -19,7 +19,7 @@ from coupled_arena.analysis.gate.votes import gate_votes
 from coupled_arena.analysis.gate.worth import noise_worth
 from coupled_arena.core.choices import Look, Voters
 from coupled_arena.core.errors import ArenaError, ScoreError
-from coupled_arena.core.records import Prompt, new_id
+from coupled_arena.core.records import Mode, Prompt, new_id
 from coupled_arena.stats.gate import fixed
 from coupled_arena.stats.gate.betting import Gate, Verdict
 from coupled_arena.stats.gate.fixed import Sample
@@ -425,6 +425,9 @@ def voted(outcomes, voters=1, models=("base", "cand")):
     return store
 
 
+MODES = Mode.COUPLED, Mode.INDEPENDENT
+
+
 @pytest.mark.parametrize("look", list(Look))
 def test_votes_are_judged_by_the_win_rate(look):
     rng = np.random.default_rng(1)
@@ -441,6 +444,17 @@ def test_votes_are_judged_by_the_win_rate(look):
         assert (row.lost, row.gained) == (outcomes.count(0), outcomes.count(1))
         (turned,) = gate_votes(store, ("cand", "base"), Selection(), settings).candidates
         assert turned.low == pytest.approx(-row.high)
+
+
+@pytest.mark.parametrize("mode", [None, *MODES])
+def test_votes_say_that_noise_was_shared_where_only_such_count(mode):
+    with Store.in_memory() as store:
+        for at, each in enumerate(MODES * 5):
+            battle = make_battle("base", "cand", prompts=(Prompt(f"prompt {at}"),), mode=each)
+            store.add_battle(battle)
+            store.cast(make_vote(battle, 1, 2))
+        found = gate_votes(store, ("base", "cand"), Selection(mode=mode), GateSettings())
+    assert found.coupled is (mode is Mode.COUPLED)
 
 
 def test_few_voters_make_the_bounds_wide():

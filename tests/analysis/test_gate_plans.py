@@ -42,6 +42,29 @@ def test_a_plan_holds_coupled_beside_independent_answers():
     assert "Coupled answers: " in str(found)
 
 
+def test_noise_of_their_own_is_planned_for_where_every_prompt_differs():
+    """By coupled answers alone it takes as many prompts as answers with such noise tell."""
+    rng, size = np.random.default_rng(6), (300, 2)
+    noise, other = 0.08 * rng.standard_normal((2, *size))
+    own = rng.normal(0, 0.03, (300, 1))
+
+    def pilot(noise_of_candidate):
+        answers = {"base": 0.5 + noise, "cand": 0.5 + own + noise_of_candidate}
+        rows = [
+            {"model": model, "prompt": prompt, "acc": score}
+            for model, scores in answers.items()
+            for prompt, several in enumerate(scores.clip(0, 1).tolist())
+            for score in several
+        ]
+        return paired_from_frame(pd.DataFrame(rows), ("base", "cand"), None, Scale())
+
+    coupled, alone = plan_gate(replace(pilot(noise), coupled=True), 0.02, 0.05, 0.8).needed
+    (drawn,) = plan_gate(pilot(other), 0.02, 0.05, 0.8).needed
+    assert coupled.flips == alone.flips == 1
+    assert alone.likely == pytest.approx(drawn.likely, rel=0.05)
+    assert alone.likely > 1.2 * coupled.likely
+
+
 @pytest.mark.slow
 def test_units_that_never_differ_need_as_many_as_bets_take():
     """Half of what a unit could lose is staked at most, and less while little is known."""

@@ -223,7 +223,10 @@ def test_a_model_in_a_battle_with_another_is_not_counted_against_itself(models, 
 def test_only_battles_with_this_noise_are_counted_as_observed(models, asked):
     battle, reply = asked[0].battle, asked[0].reply
     by_bytes = replace(battle.sampling, coupling=Sampler.BYTES.coupling)
-    others = replace(battle, mode=Mode.INDEPENDENT), replace(battle, sampling=by_bytes)
+    writer = battle.models[reply.place]
+    met = tuple(name if name == writer else "somebody else" for name in battle.models)
+    others = [replace(battle, mode=Mode.INDEPENDENT), replace(battle, sampling=by_bytes)]
+    others.append(replace(battle, models=met))
     for one, counted in ((battle, 1), *((other, 0) for other in others)):
         found = read_answers([Asked(one, reply)], NAMES, models, SAMPLING)
         assert len(found.observed) == counted

@@ -110,6 +110,22 @@ def test_votes_of_the_same_people_settle_what_is_large():
 
 
 @pytest.mark.slow
+def test_the_votes_that_the_true_difference_takes_lie_where_a_plan_says():
+    """With probability .8, where leads are normal: on boards of other models each time."""
+    repeats, held = 100, 0
+    for repeat in range(repeats):
+        rng = np.random.default_rng([8, repeat])
+        truth = Campaign(tuple(rng.normal(0, 0.5, 6)), 900, 900)
+        board = campaign_board(truth, rng)
+        lead = float(truth.theta[0] - truth.theta[1])
+        made, known = (
+            plan_separation(board, PlanGoal(*truth.models[:2], lead=each)) for each in (None, lead)
+        )
+        held += made.votes_least <= known.needs.votes_alone <= made.votes_most
+    assert held / repeats == pytest.approx(0.8, abs=3 * (0.8 * 0.2 / repeats) ** 0.5)
+
+
+@pytest.mark.slow
 def test_so_many_people_more_separate_the_two_as_often_as_planned():
     repeats, kept = 60, 0
     for repeat in range(repeats):

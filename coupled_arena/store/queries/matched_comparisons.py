@@ -316,7 +316,6 @@ class Comparisons:
             "select coalesce(max(prompt_no), -1) from comparisons"
         ).fetchall()[0]
         self._read: dict[str, _Rows] = {}
-        self._matched: tuple[_Rows, InfluenceCells, AnyInts] | None = None
 
     def of(self, selection: Selection) -> Comparisons:
         """Return these if they are of that selection, else those that are."""
@@ -340,7 +339,7 @@ class Comparisons:
             Its columns; what they add is of no account here.
         """
         rows = self._rows_of(cells)
-        cell = self._match(rows, models, cells)
+        cell = self._numbers(rows.code, models, cells, np.arange(len(cells.first), dtype=np.int32))
         step = max(_BLOCK // len(models), 1)
         for begin in range(0, self._last + 1, step):
             at = cell >= 0
@@ -370,13 +369,6 @@ class Comparisons:
         places, ends = rows.repeated
         kind = self._numbers(rows.code[places], models, cells, numbers)
         return VoterCounts(kinds, found, _table(rows, places, ends, kind, len(kinds)))
-
-    def _match(self, rows: _Rows, models: Sequence[str], cells: InfluenceCells) -> AnyInts:
-        known = self._matched
-        if known is None or known[0] is not rows or known[1] is not cells:
-            numbers = np.arange(len(cells.first), dtype=np.int32)
-            known = self._matched = rows, cells, self._numbers(rows.code, models, cells, numbers)
-        return known[2]
 
     def _numbers(
         self, code: AnyInts, models: Sequence[str], cells: InfluenceCells, numbers: AnyInts

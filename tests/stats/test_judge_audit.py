@@ -239,6 +239,16 @@ def test_intervals_cover(n, b, p, q):
         assert ((low <= truth) & (truth <= high)).mean() == pytest.approx(0.95, abs=within)
 
 
+def test_a_comparison_that_is_there_three_times_says_no_more_of_the_bias():
+    """Copies of a prompt have the variance of one: the interval is as without them."""
+    cells = 30, 9, 4, 21
+    bias = np.repeat([0, -1, 1, 0], cells)  # of each comparison: the judge alone, or people alone
+    variance = np.array([bias.var() / len(bias)])
+    critical = critical_value(0.05)
+    copied = table(*(3 * each for each in cells)).bias_interval(critical, variance)
+    np.testing.assert_allclose(copied, table(*cells).bias_interval(critical), rtol=1e-9)
+
+
 @pytest.mark.parametrize("alpha", [0.05, 0.1])
 @pytest.mark.parametrize("n", [15, 40])
 def test_the_ceiling_holds_with_few_checked(n, alpha):

@@ -21,14 +21,14 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.studied.models import COOLER, GROUPS, SMOL, Variant, original, spec_of
+from benchmarks.studied.figure import study_figure
+from benchmarks.studied.models import COOLER, GROUPS, SHORT, SMOL, Variant, original, spec_of
 from coupled_arena.analysis.gate.churn import churn
 from coupled_arena.analysis.gate.paired import PairedScores, Scale, paired_from_frame
 from coupled_arena.analysis.gate.plan import plan_gate
 from coupled_arena.analysis.gate.result import (
     CandidateGate,
     Churn,
-    GateReport,
     GateSettings,
     gate_scores,
 )
@@ -39,7 +39,6 @@ from coupled_arena.api.stores import ArenaStore
 from coupled_arena.battles.batch import BatchPlan, Marker, marker_for, run_benchmark
 from coupled_arena.battles.gate_runs import in_drawn_order
 from coupled_arena.core.catalog import ModelSpec
-from coupled_arena.core.choices import Measure
 from coupled_arena.core.errors import ModelError, ScoreError, StoreError
 from coupled_arena.core.records import Mode, Prompt, Sampling
 from coupled_arena.core.settings import load_settings, resource
@@ -52,7 +51,6 @@ from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.store.queries.gate_answers import gate_answers
 from coupled_arena.tasks.quiz import Quiz, QuizItem
 from coupled_arena.tasks.registry import TASKS
-from coupled_arena.views.figures.gate import candidates_figure
 
 SEED, ALPHA = 35, 0.05
 ORDERS = 200  # of the prompts: a median is off by a few percent
@@ -243,26 +241,31 @@ class Row:
     churn: Churn | None
     close: dict[str, float]  # what `closeness` says; empty of published scores
 
+    @property
+    def model(self) -> str:
+        """The variant after the short name of its family."""
+        return f"{SHORT.get(self.family, self.family)} {self.variant.name}"
+
 
 def rows(study: Study) -> Iterator[Row]:
     """Yield a row for each candidate and task that there are answers for."""
     settings = GateSettings(study.margin, seed=SEED)
     yield from published(study, settings)
     for family, groups in GROUPS.items():
-        for number, group in enumerate(groups):
-            for variant in group:
-                for task in ("quiz", "problems"):
-                    path = store_of(study, family, number, task)
-                    model = f"{family} {variant.name}"
-                    close = path.with_name(f"{path.stem}-{model.replace(' ', '-')}.json")
-                    if not path.is_file():
-                        continue
-                    try:
-                        paired, changed = read_stored(path, (family, model), task)
-                    except (ScoreError, StoreError):
-                        continue  # the model was left out, or is yet to answer
-                    told = json.loads(close.read_text("utf-8")) if close.is_file() else {}
-                    yield row_of(family, variant, task, paired, settings, changed, told)
+        variants = [(number, each) for number, group in enumerate(groups) for each in group]
+        for number, variant in sorted(variants, key=lambda each: -each[1].bits):
+            for task in ("quiz", "problems"):
+                path = store_of(study, family, number, task)
+                model = f"{family} {variant.name}"
+                close = path.with_name(f"{path.stem}-{model.replace(' ', '-')}.json")
+                if not path.is_file():
+                    continue
+                try:
+                    paired, changed = read_stored(path, (family, model), task)
+                except (ScoreError, StoreError):
+                    continue  # the model was left out, or is yet to answer
+                told = json.loads(close.read_text("utf-8")) if close.is_file() else {}
+                yield row_of(family, variant, task, paired, settings, changed, told)
 
 
 def read_stored(
@@ -349,7 +352,7 @@ def gates(row: Row) -> tuple[str, ...]:
     """Return the cells of the table of gates."""
     gate = row.coupled
     return (
-        *(f"{row.family} {row.variant.name}", f"{row.variant.bits:g}", row.task),
+        *(row.model, f"{row.variant.bits:g}", row.task),
         f"{gate.difference:+.3f} ({gate.low:+.3f} to {gate.high:+.3f})",
         *(gate.verdict.value, *row.needed, *row.if_equal),
     )
@@ -360,7 +363,7 @@ def differences(row: Row) -> tuple[str, ...]:
     changed = (row.churn.text, row.churn.text_alone) if row.churn else (None, None)
     laws = "total_variation", *(f"agreement_{name}" for name in ("coupled", "independent", "best"))
     return (
-        *(f"{row.family} {row.variant.name}", row.task),
+        *(row.model, row.task),
         *(f"{each.lost}, {each.gained}" for each in (row.coupled, row.independent)),
         *(f"{each.value:.0%}" if each else "-" for each in changed),
         *(f"{row.close[name]:.1%}" if row.close else "-" for name in laws),
@@ -371,22 +374,6 @@ def table(columns: Sequence[str], cells: Iterable[tuple[str, ...]]) -> str:
     """Return a table in Markdown."""
     lines = [columns, ("---",) * len(columns), *cells]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def draw(study: Study, found: Sequence[Row], path: Path) -> None:
-    """Draw the differences of all rows with their intervals, each by itself at alpha."""
-
-    def label(row: Row) -> str:  # what has room
-        family = "" if row.family == SMOL else f"{row.family.partition('-')[0]} "
-        return f"{family}{row.variant.name}, {row.task.rpartition(' ')[2]}"
-
-    candidates = tuple(replace(row.coupled, model=label(row)) for row in found)
-    report = GateReport(
-        *("the original", candidates, GateSettings(study.margin, seed=SEED), Measure.SCORES),
-        *("share right", (0.0, 1.0)),
-        coupled=True,
-    )
-    candidates_figure(report).write_image(path, width=720)
 
 
 def main() -> None:
@@ -421,7 +408,8 @@ def main() -> None:
         print(table(GATES, map(gates, some)), end="\n\n")
         print(table(DIFFERENCES, map(differences, some)), end="\n\n")
     if given.figure:
-        draw(study, found, given.figure)
+        shown = [(row.model, row.task, row.coupled) for row in found if row.task in study.prompts]
+        study_figure(shown, study.margin).write_image(given.figure)
 
 
 if __name__ == "__main__":

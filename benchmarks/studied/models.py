@@ -26,6 +26,7 @@ from coupled_arena.generation.weights import local_folder
 
 Rounding = Callable[[np.ndarray], np.ndarray]
 SMOL, GEMMA = "SmolLM2-135M", "Gemma-3-270M"
+SHORT = {SMOL: "SmolLM2", GEMMA: "Gemma 3"}  # in tables and figures
 COOLER, HOTTER = 0.7, 0.9
 OTHER_TEMPLATE = (
     "{% for message in messages %}### {{ message['role'] }}:\n{{ message['content'] }}\n\n"

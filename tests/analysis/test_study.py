@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,10 +13,12 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from benchmarks import study
 from benchmarks.studied import models as study_models
+from benchmarks.studied.figure import study_figure
 from benchmarks.studied.models import Variant, as_gguf, hotter, in_other_words, on_grid, spec_of
 from coupled_arena.core.catalog import ModelSpec
 from coupled_arena.core.errors import ModelError
 from coupled_arena.core.records import seed_to_hex
+from coupled_arena.stats.gate.betting import Verdict
 from coupled_arena.store.database import Store
 from tests.small_models import save_small_models
 
@@ -148,3 +151,33 @@ def test_a_run_of_small_models_makes_tables_and_a_figure(small, tmp_path, monkey
     monkeypatch.setattr(study, "run_group", None)  # nothing is left to do
     study.main()
     assert capsys.readouterr().out == first
+
+
+def gate(verdict, difference, low, high):
+    return SimpleNamespace(verdict=verdict, difference=difference, low=low, high=high)
+
+
+def test_the_figure_has_a_panel_for_each_task_and_a_mark_for_each_verdict():
+    found = [
+        ("M bf16", "quiz", gate(Verdict.AS_GOOD, 0.01, -0.02, 0.03)),
+        ("M bf16", "problems", gate(Verdict.UNKNOWN, -0.04, -0.09, 0.0)),
+        ("M 2 bits", "problems", gate(Verdict.WORSE, -0.5, -0.6, -0.4)),
+    ]
+    figure = study_figure(found, 0.05)
+    assert [title.text for title in figure.layout.annotations] == ["quiz", "problems"]
+    drawn = {
+        (trace.xaxis, trace.name, model): (x - left, x, x + right)
+        for trace in figure.data
+        for model, x, left, right in zip(
+            *(trace.y, trace.x, trace.error_x.arrayminus or (), trace.error_x.array or ()),
+            strict=False,
+        )
+    }
+    assert drawn == {
+        ("x", "as good", "M bf16"): pytest.approx((-0.02, 0.01, 0.03)),
+        ("x2", "cannot tell", "M bf16"): pytest.approx((-0.09, -0.04, 0.0)),
+        ("x2", "worse", "M 2 bits"): pytest.approx((-0.6, -0.5, -0.4)),
+    }
+    named = [trace.name for trace in figure.data if trace.showlegend]
+    assert named == ["as good", "worse", "cannot tell"]
+    assert {line.x0 for line in figure.layout.shapes} == {-0.05, 0.0}

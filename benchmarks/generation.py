@@ -28,6 +28,7 @@ from transformers.cache_utils import DynamicCache, StaticCache
 from coupled_arena.core.records import Sampling
 from coupled_arena.core.settings import load_settings
 from coupled_arena.generation import model_batches
+from coupled_arena.generation.batches import cache_option
 from coupled_arena.generation.huggingface import HuggingFaceModel, compile_attention_loop
 from coupled_arena.generation.loading import load_named
 from coupled_arena.generation.lockstep import LockstepEngine, decode
@@ -140,10 +141,12 @@ def generate(network: Any, ids: torch.Tensor, mask: torch.Tensor, tokens: int) -
 @library_attention
 def joint(network: Any, ids: torch.Tensor, mask: torch.Tensor, tokens: int) -> None:
     generator, past = torch.Generator(ids.device).manual_seed(7), DynamicCache()
+    option = cache_option(network, past)
     for _ in range(tokens):
         positions = (mask.cumsum(1) - 1).clamp(min=0)[:, -ids.shape[1] :]
-        output = network(ids, attention_mask=mask, position_ids=positions, past_key_values=past,
-                         logits_to_keep=1)  # fmt: skip
+        output = network(
+            ids, attention_mask=mask, position_ids=positions, logits_to_keep=1, **option
+        )
         scores = keep_top_p(output.logits[:, -1].double() / NUCLEUS.temperature, NUCLEUS.top_p)
         uniform = torch.empty_like(scores).uniform_(generator=generator)
         ids = (scores - torch.log(-torch.log(uniform))).argmax(1, keepdim=True)
@@ -154,10 +157,10 @@ def joint(network: Any, ids: torch.Tensor, mask: torch.Tensor, tokens: int) -> N
 def bare(network: Any, ids: torch.Tensor, _: torch.Tensor, tokens: int) -> None:
     """Take forward steps; as if no prompt were padded, which costs the same."""
     past = StaticCache(config=network.config, max_cache_len=ids.shape[1] + tokens)
-    place = torch.arange(ids.shape[1], device=ids.device)
+    place, option = torch.arange(ids.shape[1], device=ids.device), cache_option(network, past)
     for _ in range(tokens):
         positions = place.expand(len(ids), -1)
-        output = network(ids, position_ids=positions, past_key_values=past, logits_to_keep=1)
+        output = network(ids, position_ids=positions, logits_to_keep=1, **option)
         ids = output.logits[:, -1].argmax(1, keepdim=True)
         place = torch.add(place[-1:], 1)
 

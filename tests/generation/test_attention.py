@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from transformers.cache_utils import DynamicCache
 
-from coupled_arena.generation.batches import SlotCache
+from coupled_arena.generation.batches import SlotCache, cache_option
 from coupled_arena.generation.huggingface import _looped, exact_attention, row_attention
 
 LENGTHS = [1, 2, 3, 15, 16, 17, 100, 511, 513, 700]
@@ -153,3 +154,11 @@ def test_no_more_rows_are_copied_than_leave(rows, monkeypatch):
         assert (cache.used[1].keys[place, :, : 3 + row] == 100 * row + 1).all()
         assert (cache.used[1].values[place] == -cache.used[1].keys[place]).all()
     assert len(moved) / 2 <= 4 - len(rows)
+
+
+@pytest.mark.parametrize("name", ["cache", "past_key_values", "cache_params"])
+def test_a_cache_is_handed_over_by_the_name_that_a_network_takes(name):
+    """From version 5.24 of transformers on it is `cache` for all; others go in 5.40."""
+    source = f"class Network:\n    def forward(self, ids, {name}=None, **more): ..."
+    exec(source, made := {})
+    assert cache_option(made["Network"](), cache := DynamicCache()) == {name: cache}

@@ -11,7 +11,7 @@ from transformers.cache_utils import DynamicCache
 
 from coupled_arena.core.catalog import read_catalog
 from coupled_arena.core.records import Sampling
-from coupled_arena.generation.batches import CHUNK, PromptReading, RowBatch
+from coupled_arena.generation.batches import CHUNK, PromptReading, RowBatch, cache_option
 from coupled_arena.generation.capacity import Capacity
 from coupled_arena.generation.devices import tokens_that_fit
 from coupled_arena.generation.huggingface import load_model
@@ -58,7 +58,7 @@ def in_one_go(model, ids):
     output = model.network(
         input_ids=torch.tensor([ids]),
         position_ids=torch.arange(len(ids))[None],
-        past_key_values=cache,
+        **cache_option(model.network, cache),
         use_cache=True,
         logits_to_keep=1,
     )

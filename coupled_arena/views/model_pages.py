@@ -84,7 +84,7 @@ def trend(found: ModelSummary) -> dict[str, Any] | None:
     said = _("{votes}: {rate} ({interval})")
     note = _(
         "Win rate on the board of the first votes, and then of more and more. The band is its "
-        "interval, {level}, whenever you look."
+        "interval, {level}, however often you look."
     )
     return {
         "line": shape.line,

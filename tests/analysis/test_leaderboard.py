@@ -188,13 +188,25 @@ def test_modes_are_kept_apart_and_their_mixture_is_said(store):
     assert board_warnings(both) == (
         "This board mixes battles of different modes: coupled, independent.",
         alone,
-        "Without 3 comparisons of 12 (25.00%), those that matter most, A would be first in place "
-        "of B.",
-        "Sides were not drawn by lot, and not all pairs have 5 votes in each order. The win "
-        "rates therefore contain the effect of being shown first.",
+        "A would be first in place of B if 3 comparisons of 12 (25.00%) were left out: "
+        "those that matter most.",
+        "Left and right were not drawn at random, and not all pairs have 5 votes in each order. "
+        "The win rates therefore contain the effect of being shown first.",
         "1 pair was always shown in one order: A–B.",
     )
     assert read_leaderboard(store, Selection(mode=Mode.UNKNOWN)).estimate is None
+
+
+@pytest.mark.parametrize(("wins", "place"), [((30, 10), "first"), ((10, 30), "second")])
+def test_the_order_s_effect_is_told_of_the_answer_that_gains_by_it(store, wins, place):
+    """Both models are alike, and 40 votes of each order give one side 30."""
+    for models in ("AB", "BA"):
+        for ranks, times in zip(((1, 2), (2, 1)), wins, strict=True):
+            vote(store, models, ranks, times)
+    (said,) = (each for each in board_warnings(read_leaderboard(store)) if "answer shown" in each)
+    assert said.startswith(
+        f"The answer shown {place} won 50.0% of the votes more than the other (+"
+    )
 
 
 def test_alpha_changes_intervals_and_rank_sets_of_the_same_estimates(store):

@@ -146,10 +146,11 @@ def _sides(clear):
         human = {BoardSource.HUMAN: used}
         estimates = replace(clear.estimates, sides=sides, by_source=human)
         yield from _said(replace(clear, estimates=estimates))
-    counts = np.zeros((k, k, 4), dtype=np.int64)
-    counts[0, 1, 0] = 40
-    sides = Sides.of(PairCounts(clear.estimates.votes.models, counts))
-    yield from _said(replace(clear, estimates=replace(clear.estimates, sides=sides)))
+    for shown, winner in (((0, 1), 0), (([0, 1], [1, 0]), 1)):
+        counts = np.zeros((k, k, 4), dtype=np.int64)
+        counts[*shown, winner] = 40
+        sides = Sides.of(PairCounts(clear.estimates.votes.models, counts))
+        yield from _said(replace(clear, estimates=replace(clear.estimates, sides=sides)))
     mix = replace(clear.estimates.method, mix=(("maths", 2.0), ("code", 1.0)))
     yield from _said(replace(clear, estimates=replace(clear.estimates, method=mix)))
 

@@ -78,27 +78,27 @@ class TestBoard:
 
     def test_two_models_one_clearly_first(self):
         rows = duels(("ant", "bee", 90, 10))
-        assert board_verdict(board_of(rows)) == "ant is first of 2, at 95%."
+        assert board_verdict(board_of(rows)) == "ant is first of 2, 95% sure."
         idle = board_of(rows, idle=("cow",))
-        assert board_verdict(idle) == "ant is first of 2 that have votes, at 95%."
+        assert board_verdict(idle) == "ant is first of 2 that have votes, 95% sure."
 
     def test_two_models_that_cannot_be_told_apart(self):
         said = board_verdict(board_of(duels(("ant", "bee", 12, 8))))
         assert said.startswith(
-            "Not decided yet: ant and bee may each be first, at 95%. At their present difference, "
-            "about "
+            "Not decided yet: ant and bee may each be first, 95% sure. At their present "
+            "difference, about "
         )
 
     def test_all_equal_and_nothing_to_plan_from(self):
         said = board_verdict(
             board_of(duels(*((*pair, 10, 10) for pair in combinations(NAMES[:3], 2))))
         )
-        assert said == ("Not decided yet: ant, bee and cow may each be first, at 95%.")
+        assert said == ("Not decided yet: ant, bee and cow may each be first, 95% sure.")
 
     def test_many_that_may_be_first_are_counted(self):
         pairs = [(a, b) for i, a in enumerate(NAMES) for b in NAMES[i + 1 :]]
         said = board_verdict(board_of(duels(*((*pair, 10, 10) for pair in pairs))))
-        assert said == ("Not decided yet: any of the 6 models may be first, at 95%.")
+        assert said == ("Not decided yet: any of the 6 models may be first, 95% sure.")
 
     def test_one_model_alone_has_nobody_to_beat(self):
         board = board_of(duels(("ant", "bee", 90, 10)))
@@ -109,7 +109,7 @@ class TestBoard:
 
     def test_the_error_level_decides(self):
         rows = duels(("ant", "bee", 62, 40))
-        assert board_verdict(board_of(rows, alpha=0.1)) == "ant is first of 2, at 90%."
+        assert board_verdict(board_of(rows, alpha=0.1)) == "ant is first of 2, 90% sure."
         assert board_verdict(board_of(rows, alpha=0.01)).startswith("Not decided yet")
 
     def test_who_alone_may_be_first_is_not_said_to_be_it(self):
@@ -118,7 +118,7 @@ class TestBoard:
         first, *others = board.standings
         wide = replace(first, place=replace(first.place, rank_low=1, rank_high=2))
         said = board_verdict(replace(board, standings=(wide, *others)))
-        assert said == "Only ant may be first of 3, at 95%."
+        assert said == "Only ant may be first of 3, 95% sure."
 
     def test_votes_are_asked_for_as_the_planner_does(self):
         board = board_of(duels(("ant", "bee", 12, 8)))
@@ -149,7 +149,7 @@ class TestBoard:
         asked = plan_separation(board.estimates, goal).votes_to_cast_alone
         (number,) = re.findall(r"about ([\d,]+) more votes", board_verdict(board))
         assert int(number.replace(",", "")) == pytest.approx(asked, rel=0.05)  # two digits
-        assert "at 95%, whenever you look" in board_verdict(board)
+        assert "95% sure, however often you look" in board_verdict(board)
 
     def test_so_many_votes_that_nobody_casts_them(self):
         said = board_verdict(board_of(duels(("ant", "bee", 50_010, 50_000))))
@@ -158,7 +158,7 @@ class TestBoard:
     def test_intervals_that_are_too_narrow_are_called_so(self):
         rows = duels(("ant", "bee", 90, 10), ("bee", "cow", 90, 10), ("ant", "cow", 95, 5))
         said = board_verdict(board_of(rows, covariance=Covariance.PUBLISHED))
-        assert said.endswith("at 95% by the published covariance, which is too narrow.")
+        assert said.endswith("95% sure by the published covariance, which is too narrow.")
 
     def test_no_sentence_outruns_its_rank_sets(self):
         """Of 300 drawn boards: who is called first, or possible, is so by the rank-sets."""
@@ -191,7 +191,7 @@ def _holds(board, said):
     """Check a sentence against the ranks that are possible, and return its kind."""
     places = {row.model: row.place for row in board.standings if row.place}
     possible = {model for model, place in places.items() if place.rank_low == 1}
-    assert f"at {100 * (1 - board.alpha):.4g}%" in said
+    assert f"{100 * (1 - board.alpha):.4g}% sure" in said
     if match := re.match(r"(\w+) is first of (\d+)", said):
         assert possible == {match[1]}
         assert places[match[1]].rank_high == 1

@@ -64,7 +64,7 @@ GLOSSARY: tuple[Term, ...] = (
     Term(
         "any-time",
         N_("any-time"),
-        N_("any-time|whenever you look"),
+        N_("any-time|however often you look"),
         N_("It holds at every moment together, so you may look often and stop when you like."),
     ),
     Term(

@@ -262,21 +262,29 @@ def _sides(board: Leaderboard) -> Iterator[str]:
     if sides is None or board.source is BoardSource.JUDGE:
         return
     if np.isfinite(sides.effect):
-        low, high = sides.interval(board.alpha)
+        bounds = sides.effect, *sides.interval(board.alpha)
         text = _(
-            "The answer shown first won {effect:+.1%} of the votes more than the other "
+            "The answer shown first won {effect:.1%} of the votes more than the other "
             "({low:+.1%} to {high:+.1%}, {level} interval)."
         )
-        bounds = {"low": low, "high": high, "level": level(board.alpha)}
-        yield text.format(effect=sides.effect, **bounds)
+        if sides.effect < 0:
+            bounds = -bounds[0], -bounds[2], -bounds[1]
+            text = _(
+                "The answer shown second won {effect:.1%} of the votes more than the other "
+                "({low:+.1%} to {high:+.1%}, {level} interval)."
+            )
+        said = dict(zip(("effect", "low", "high"), bounds, strict=True))
+        yield text.format(**said, level=level(board.alpha))
     if sides.by_lot:
         return
     if board.estimate and board.estimate.weighting is Weighting.POSITION:
-        yield _("Sides were not drawn by lot: both orders of each pair weigh the same here.")
+        yield _(
+            "Left and right were not drawn at random: both orders of each pair weigh the same here."
+        )
     else:
         yield _(
-            "Sides were not drawn by lot, and not all pairs have {n} votes in each order. The win "
-            "rates therefore contain the effect of being shown first."
+            "Left and right were not drawn at random, and not all pairs have {n} votes in each "
+            "order. The win rates therefore contain the effect of being shown first."
         ).format(n=MINIMUM_PER_PAIR)
     if pairs := sides.one_sided:
         text = ngettext(

@@ -54,12 +54,17 @@ def people_words(plan: VotePlan) -> Iterator[str]:
     if plan.people is None or plan.people_to_ask is None:
         return
     text = ngettext(
-        "Tastes differ: without the judge it takes {n:,} more person (votes: about {each:,}).",
-        "Tastes differ: without the judge it takes {n:,} more people (votes each: about {each:,}).",
+        "Tastes differ: without the judge it takes {n:,} more person with about {each}.",
+        "Tastes differ: without the judge it takes {n:,} more people with about {each} each.",
         plan.people_to_ask,
     )
-    yield text.format(n=rounded(plan.people_to_ask), each=plan.votes_each)
+    yield text.format(n=rounded(plan.people_to_ask), each=votes_each(plan))
     yield same_people_words(plan)
+
+
+def votes_each(plan: VotePlan) -> str:
+    """Return how many votes each person has, of a plan in people."""
+    return votes_counted(plan.votes_each or 0)
 
 
 def same_people_words(plan: VotePlan) -> str:

@@ -24,7 +24,7 @@ from coupled_arena.core.language import _, ngettext
 from coupled_arena.views.levels import level
 from coupled_arena.views.words.leaderboard import nothing_counted
 from coupled_arena.views.words.names import MOST, named, rounded
-from coupled_arena.views.words.plan import same_people_words
+from coupled_arena.views.words.plan import same_people_words, votes_each
 
 _MOST_VOTES = 1_000_000  # beyond which a plan says only that it takes more
 
@@ -122,12 +122,12 @@ def _sure(board: Leaderboard) -> str:
     """Return how sure a sentence is: what stands at its end."""
     watched = board.cutoff is Cutoff.ANY_TIME
     if board.estimate and board.estimate.kind is Covariance.PUBLISHED:
-        narrow = _("at {level} by the published covariance, which is too narrow")
+        narrow = _("{level} sure by the published covariance, which is too narrow")
         looking = _(
-            "at {level}, whenever you look, by the published covariance, which is too narrow"
+            "{level} sure, however often you look, by the published covariance, which is too narrow"
         )
     else:
-        narrow, looking = _("at {level}"), _("at {level}, whenever you look")
+        narrow, looking = _("{level} sure"), _("{level} sure, however often you look")
     return (looking if watched else narrow).format(level=level(board.alpha))
 
 
@@ -186,13 +186,13 @@ def _more_people(plan: VotePlan, one: str, other: str) -> str:
         )
         return text.format(one=one, other=other, n=_MOST_VOTES)
     text = ngettext(
-        "At their present difference, about {n:,} more person (votes: {each:,}) would probably "
+        "At their present difference, about {n:,} more person with {each} would probably "
         "settle it between {one} and {other}. {same}",
-        "At their present difference, about {n:,} more people (votes each: {each:,}) would "
+        "At their present difference, about {n:,} more people with {each} each would "
         "probably settle it between {one} and {other}. {same}",
         people,
     )
-    known = {"n": rounded(people), "each": plan.votes_each, "same": same_people_words(plan)}
+    known = {"n": rounded(people), "each": votes_each(plan), "same": same_people_words(plan)}
     return text.format(one=one, other=other, **known)
 
 
@@ -205,13 +205,13 @@ def _more_people_on_all(plan: VotePlan) -> str:
         )
         return text.format(n=_MOST_VOTES)
     text = ngettext(
-        "At their present differences, about {n:,} more person (votes: {each:,}) would probably "
+        "At their present differences, about {n:,} more person with {each} would probably "
         "settle it. {same}",
-        "At their present differences, about {n:,} more people (votes each: {each:,}) would "
+        "At their present differences, about {n:,} more people with {each} each would "
         "probably settle it. {same}",
         people,
     )
-    known = {"n": rounded(people), "each": plan.votes_each, "same": same_people_words(plan)}
+    known = {"n": rounded(people), "each": votes_each(plan), "same": same_people_words(plan)}
     return text.format(**known)
 
 

@@ -122,10 +122,10 @@ def fragility_words(found: Fragility | None) -> Iterator[str]:
     if found is None:
         return
     text = ngettext(
-        "Without {n:,} comparison of {all:,} ({share:.2%}), the one that matters most, {rival} "
-        "would be first in place of {first}.",
-        "Without {n:,} comparisons of {all:,} ({share:.2%}), those that matter most, {rival} would "
-        "be first in place of {first}.",
+        "{rival} would be first in place of {first} if {n:,} comparison of {all:,} ({share:.2%}) "
+        "were left out: the one that matters most.",
+        "{rival} would be first in place of {first} if {n:,} comparisons of {all:,} ({share:.2%}) "
+        "were left out: those that matter most.",
         found.removed,
     )
     yield text.format(

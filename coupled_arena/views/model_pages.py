@@ -45,14 +45,20 @@ def model_page(found: ModelSummary, battles: FoundBattles) -> dict[str, Any]:
         "trend": trend(found),
         "categories": {
             "note": category_words(found),
-            "heads": [_("Category"), _("Win rate"), interval_at(found.alpha), _("Votes"), ""],
+            "heads": [
+                _("Category"),
+                _("Win rate"),
+                interval_at(found.alpha),
+                _("Votes"),
+                _("Note"),
+            ],
             "rows": [_category(each, found) for each in found.categories],
         },
         "opponents": {
             "note": opponent_words(found),
             "heads": [
                 *(_("Opponent"), _("Win rate"), interval_at(found.alpha), _("Won, of how many")),
-                "",
+                _("Note"),
             ],
             "rows": [_opponent(each, found.model) for each in found.opponents],
         },

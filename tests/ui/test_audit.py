@@ -83,6 +83,9 @@ def test_figures_carry_the_audit_s_numbers(report):
     bias = rows_of(bias_figure(report))[BEST]
     assert float(bias["judge_bias"]) == best.judge_bias
     assert float(bias["bias_low"]) == best.bias_low
+    said = [one.text for one in bias_figure(report).layout.annotations]
+    least = min(row.judge_bias for row in report.models if row.judge_bias is not None)
+    assert f"<b>\N{MINUS SIGN}{abs(100 * least):.1f}</b>" in said
     worth = efficiency_figure(report)
     assert float(rows_of(worth)[BEST]["tau_max"]) == best.tau_max
     ceiling, dots, rings = worth.data

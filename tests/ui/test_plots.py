@@ -102,6 +102,23 @@ def numbers(figure):
     return list(csv.DictReader(io.StringIO(figure.layout.meta["csv"])))
 
 
+def luminance(colour):
+    """Return the relative luminance of a colour, by WCAG 2."""
+    shares = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in shares]
+    return sum(x * weight for x, weight in zip(linear, (0.2126, 0.7152, 0.0722), strict=True))
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_what_is_written_in_cells_is_readable(dark, both):
+    """A contrast of 4.5 at least, on both ends and the middle of the colours."""
+    cells = pair_heatmap(both, dark=dark).data[0]
+    ink = luminance(cells.textfont.color)
+    for _, colour in cells.colorscale:
+        pale, deep = sorted((ink, luminance(colour)), reverse=True)
+        assert (pale + 0.05) / (deep + 0.05) >= 4.5
+
+
 @pytest.mark.parametrize("draw", [*BOARD_FIGURES, *MODE_FIGURES])
 @pytest.mark.parametrize("dark", [False, True])
 class TestAll:
@@ -242,6 +259,7 @@ class TestModes:
         assert any("62%</b> | 25%" in text and text.endswith("*") for text in texts(said))
         cells = mode_pairs_figure(both).data[0]
         assert any("62 | 25<br>*" in text for row in cells.text for text in row)
+        assert not any(text.endswith("<br>") for row in cells.text for text in row)
 
     def test_flips_and_ties_are_said(self, both):
         said = mode_words(both)

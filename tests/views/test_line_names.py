@@ -33,13 +33,13 @@ def test_tall_names_take_their_own_room_and_equal_ones_stay_in_order():
     assert apart([], []) == []
 
 
-@pytest.mark.parametrize(("end", "highest"), [(0.5, 134 + LINE), (1.0, 268)])
+@pytest.mark.parametrize(("end", "highest"), [(0.5, 131 + LINE), (1.0, 262)])
 def test_names_of_lines_with_one_end_stand_below_each_other(end, highest):
-    """Of 330 pixels the lower axis takes 62; names stay under what is above the plot."""
+    """Of 330 pixels the lower axis takes 68; names stay under what is above the plot."""
     lines = [("-", "red", name, end) for name in "abc"]
     found = line_names(lines, (0.0, 1.0), 330, LIGHT)
     low, high = found["range"]
     assert (low, high) == pytest.approx((-0.05, 1.05))
-    wanted = (end - low) / (high - low) * (330 - 62)
+    wanted = (end - low) / (high - low) * (330 - 68)
     middles = [wanted + each["yshift"] for each in found["annotations"]]
     assert middles == pytest.approx([highest, highest - LINE, highest - 2 * LINE])

@@ -26,7 +26,7 @@ from coupled_arena.store.tables.gates import StoredGate
 from coupled_arena.store.transfer.export import COVERED, export, fingerprint
 from coupled_arena.store.transfer.snapshots import snapshot, snapshot_path
 from coupled_arena.views.figures.registry import FIGURES
-from coupled_arena.views.markup import listed, nameless, table
+from coupled_arena.views.markup import listed, nameless, table, typeset
 from coupled_arena.views.report.sections import SECTIONS, _in_script, _steady, _steady_table, gates
 from tests.analysis.test_gate import table as scores_table
 from tests.patience import PATIENCE
@@ -129,7 +129,7 @@ class TestEverything:
         for pair in pairs:
             assert f"<b>{pair['savings']:.1%}</b>" in section(text, "coupling")
             shown = f"{pair['savings_low']:.1%} to {pair['savings_high']:.1%}"
-            assert shown in section(text, "coupling")
+            assert typeset(shown) in section(text, "coupling")
 
     def test_numbers_of_figures_are_links(self, text):
         links = re.findall(r'download="([^"]+)" href="data:text/csv[^,]*,([^"]+)"', text)

@@ -64,7 +64,7 @@ def bias_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
     )
     axis = {
         "range": [-1.08 * reach, 1.08 * reach],
-        "tickformat": "+.0%",
+        "tickformat": ".0%",
         "title": axis_title(by_truth(audit, "below_above"), theme),
     }
     return row_figure([_rule(0, audit, theme.faint), dots], labels, theme, head, axis)

@@ -18,7 +18,7 @@ from coupled_arena.stats.coupling.score_tables import PairSavings
 from coupled_arena.views.figures import registry
 from coupled_arena.views.figures.lines import line_names
 from coupled_arena.views.figures.matrices import FULL, matrix_figure
-from coupled_arena.views.figures.rows import axis_title
+from coupled_arena.views.figures.rows import axis_title, plain_axis
 from coupled_arena.views.figures.theme import (
     Theme,
     finish,
@@ -147,7 +147,7 @@ def curve_figure(curves: ErrorCurves, pair_index: int, *, dark: bool = False) ->
         lines=(*_against(a, b), _("mean error; bands: 95% of sub-samplings")),
         numbers=curve_table(curves, pair_index),
     )
-    common = {"automargin": True, "zeroline": False, "gridcolor": theme.grid}
+    common = plain_axis(theme)
     named = line_names(
         [(_BAR, c, name, float(curves.mean[at, pair_index][-1])) for at, name, c in protocols],
         (0, float(curves.high[:, pair_index].max())),
@@ -270,7 +270,7 @@ def _histogram(values: FloatArray, edges: FloatArray, colour: str, name: str) ->
 
 
 def _bars(title: str, theme: Theme) -> dict[str, Any]:
-    common = {"automargin": True, "zeroline": False, "gridcolor": theme.grid}
+    common = plain_axis(theme)
     return {
         "barmode": "group",
         "bargap": 0.12,

@@ -18,6 +18,7 @@ from coupled_arena.views.figures.rows import (
     bar_lines,
     interval_dots,
     marks,
+    plain_axis,
     row_figure,
 )
 from coupled_arena.views.figures.theme import (
@@ -61,7 +62,7 @@ def closing_figure(
         numbers=closing_table(found),
         method=_method(found),
     )
-    common = {"automargin": True, "zeroline": False, "gridcolor": theme.grid}
+    common = plain_axis(theme)
     several = candidate.units < candidate.prompts
     axis = _("Groups of prompts so far") if several else _("Prompts so far")
     layout = {

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from coupled_arena.analysis.gate.result import GateReport
 from coupled_arena.core.language import _, filled, number
 from coupled_arena.views.figures import registry
-from coupled_arena.views.figures.rows import axis_title, marks
+from coupled_arena.views.figures.rows import axis_title, marks, plain_axis
 from coupled_arena.views.figures.theme import (
     Head,
     Theme,
@@ -52,7 +52,7 @@ def costs_figure(found: GateReport, *, dark: bool = False) -> go.Figure:
         }
         for y, colour, dash in ((margin, theme.other, "dash"), (0.0, theme.faint, "dot"))
     ]
-    common = {"automargin": True, "zeroline": False, "gridcolor": theme.grid}
+    common = plain_axis(theme)
     size = _("Memory, MB") if unit == _MB else _("Bytes per weight")
     layout = {
         "xaxis": {**common, "title": axis_title(size, theme), "range": [0, widest]},

@@ -405,11 +405,16 @@ def _change_text(modes: ModeComparison, p: float, i: int, j: int, k: int) -> str
     starred = stars(p)
     if k > CROWDED:
         change = pairs.coupled[i, j] - pairs.independent[i, j]
-        return f"{number(100 * change, '+.0f')}<br>{starred}"
+        return _with_stars(number(100 * change, "+.0f"), starred)
     both = " | ".join(
         number(100 * share, ".0f") for share in (pairs.coupled[i, j], pairs.independent[i, j])
     )
-    return f"{both}<br>{starred}"
+    return _with_stars(both, starred)
+
+
+def _with_stars(text: str, starred: str) -> str:
+    """Return lines of a cell; without stars the first stands in the middle."""
+    return f"{text}<br>{starred}" if starred else text
 
 
 def _describe_change(modes: ModeComparison, p: float, i: int, j: int) -> str:

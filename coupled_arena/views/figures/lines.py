@@ -11,12 +11,12 @@ from typing import Any, Literal
 import plotly.graph_objects as go
 
 from coupled_arena.core.language import number
-from coupled_arena.views.figures.rows import axis_title
+from coupled_arena.views.figures.rows import axis_title, plain_axis
 from coupled_arena.views.figures.theme import LINE, Head, Theme, finish, theme_for, wrapped
 
 _LETTER = 6.8  # pixels
 _SIZE = 12
-_BELOW = 62  # pixels of a figure's height that its lower axis takes
+_BELOW = 68  # pixels of a figure's height that its lower axis takes
 
 NamedLine = tuple[str, str, str, float]
 """Mark, its colour, the line's name, and how high it ends."""
@@ -220,9 +220,7 @@ def _x_axis(lines: Sequence[Line], axes: Axes, theme: Theme) -> dict[str, Any]:
 
 def _common(theme: Theme, title: str, *, share: bool) -> dict[str, Any]:
     return {
-        "automargin": True,
-        "zeroline": False,
-        "gridcolor": theme.grid,
+        **plain_axis(theme),
         "title": axis_title(title, theme),
         **({"tickformat": ".0%"} if share else {}),
     }

@@ -40,25 +40,17 @@ def matrix_figure(
         Cells with a dash in them.
     """
     k = len(names)
+    small = {"size": 12} if k > _FIXED else {}
     heatmap = {
         "type": "heatmap",
         "texttemplate": "%{text}",
         "hoverinfo": "text",
         "colorscale": [[0, theme.behind], [0.5, theme.even], [1, theme.ahead]],
         "showscale": False,
-        **({"textfont": {"size": 12}} if k > _FIXED else {}),
         "xgap": 3 if k <= FULL else 1,
         "ygap": 3 if k <= FULL else 1,
         **cells,
-    }
-    dashes = {  # plotly writes nothing into cells without a value
-        "type": "scatter",
-        "mode": "text",
-        "x": [j for _, j in unmet],
-        "y": [i for i, _ in unmet],
-        "text": [DASH] * len(unmet),
-        "textfont": {"color": theme.faint},
-        "hoverinfo": "skip",
+        "textfont": {"color": theme.written, **small, **cells.get("textfont", {})},
     }
     rows = [(wrapped if k <= _FIXED else shortened)(name) for name in names]
     columns = [_below(name, row, k) for name, row in zip(names, rows, strict=True)]
@@ -76,7 +68,26 @@ def matrix_figure(
         "yaxis": {**_names(rows), "range": [k - 0.5, -0.5]},
         **({"width": _BESIDE + _CELL * k} if _FIXED < k <= FULL else {}),
     }
-    return finish([heatmap, dashes], theme, head, height=(lines * LINE + 6) * k + 86, layout=layout)
+    return finish(
+        [heatmap, _dashes(unmet, theme)],
+        theme,
+        head,
+        height=(lines * LINE + 6) * k + 86,
+        layout=layout,
+    )
+
+
+def _dashes(unmet: Sequence[tuple[int, int]], theme: Theme) -> dict[str, Any]:
+    """Return a trace for cells without a value, into which plotly writes nothing."""
+    return {
+        "type": "scatter",
+        "mode": "text",
+        "x": [j for _, j in unmet],
+        "y": [i for i, _ in unmet],
+        "text": [DASH] * len(unmet),
+        "textfont": {"color": theme.faint},
+        "hoverinfo": "skip",
+    }
 
 
 def _below(name: str, row: str, k: int) -> str:

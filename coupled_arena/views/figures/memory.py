@@ -15,7 +15,7 @@ from coupled_arena.analysis.leaderboard.result import Leaderboard
 from coupled_arena.core.language import _, ngettext, number
 from coupled_arena.views.figures import registry
 from coupled_arena.views.figures.caption import board_method, caption
-from coupled_arena.views.figures.rows import axis_title, marks
+from coupled_arena.views.figures.rows import axis_title, marks, plain_axis
 from coupled_arena.views.figures.theme import (
     Head,
     Theme,
@@ -58,7 +58,7 @@ def memory_figure(
     across, up = _ends(sizes), _heights(rows)
     front = sorted((size, row) for size, row in zip(sizes, rows, strict=True) if row.front)
     lines = [_front_line(front, theme)] if len(front) > 1 else []
-    common = {"automargin": True, "zeroline": False, "gridcolor": theme.grid}
+    common = plain_axis(theme)
     ticks = _ticks(*across)
     unit = _("Memory of the weights, GB") if found.unit == "memory" else _("Bytes per weight")
     layout = {

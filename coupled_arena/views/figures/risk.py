@@ -19,7 +19,7 @@ from coupled_arena.views.figures.caption import dominance_method, risk_caption, 
 from coupled_arena.views.figures.lines import COLOURS, line_names, line_style, mark
 from coupled_arena.views.figures.matrices import FULL, matrix_figure
 from coupled_arena.views.figures.registry import Figure
-from coupled_arena.views.figures.rows import axis_title
+from coupled_arena.views.figures.rows import axis_title, plain_axis
 from coupled_arena.views.figures.theme import (
     Theme,
     finish,
@@ -174,7 +174,7 @@ def _axes_of_risks(view: RiskView, theme: Theme) -> dict[str, Any]:
     return {
         "bgcolor": "rgba(0,0,0,0)",
         # plotly leaves no room for the names of the axes
-        "domain": {"x": [0.16, 0.84], "y": [0.1, 0.9]},
+        "domain": {"x": [0.19, 0.81], "y": [0.1, 0.9]},
         "radialaxis": {**ring, "range": [0, 1], "showticklabels": False, "ticks": ""},
         "angularaxis": {
             **ring,
@@ -207,7 +207,7 @@ def _curves(
         numbers=curve_table(view).only("model", "share", value),
         method=risk_method(report, view),
     )
-    common = {"automargin": True, "zeroline": False, "gridcolor": theme.grid}
+    common = plain_axis(theme)
     named = line_names(
         [(*mark(place), view.models[at], float(curves[at][-1])) for place, at in enumerate(shown)],
         (float(curves[shown].min()), float(curves[shown].max())),

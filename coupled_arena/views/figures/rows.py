@@ -88,7 +88,7 @@ def row_figure(
     head = replace(head, lines=(*head.lines, *idle_lines(idle, lacking)))
     tall = _ROW if len(rows) <= _MANY else _TIGHT_ROW
     layout = {
-        "xaxis": {"automargin": True, "zeroline": False, "gridcolor": theme.grid, **axis},
+        "xaxis": {**plain_axis(theme), **axis},
         "yaxis": {"range": [len(rows) - 0.6, -0.75], "visible": False},
         "annotations": [
             each for row, label in enumerate(rows) for each in row_label(row, label, theme)
@@ -159,6 +159,19 @@ def rate_axis(theme: Theme) -> dict[str, Any]:
         "tickvals": [0, 0.25, 0.5, 0.75, 1],
         "tickformat": ".0%",
         "title": axis_title(_("Win rate"), theme),
+    }
+
+
+def plain_axis(theme: Theme) -> dict[str, Any]:
+    """Return what all axes with numbers share.
+
+    Where two axes meet, their first numbers stand apart.
+    """
+    return {
+        "automargin": True,
+        "zeroline": False,
+        "gridcolor": theme.grid,
+        "ticklabelstandoff": 6,
     }
 
 

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from coupled_arena.core.language import _, separators
 from coupled_arena.views.figures.registry import Figure
-from coupled_arena.views.markup import straight
+from coupled_arena.views.markup import straight, typeset
 from coupled_arena.views.tables.table import Table
 
 LINE = 16  # pixels of a line of text
@@ -37,6 +37,7 @@ class Theme:
     behind: str
     even: str
     ahead: str
+    written: str  # on these three, where Plotly's own choice is too pale
 
 
 LIGHT = Theme(
@@ -49,6 +50,7 @@ LIGHT = Theme(
     behind="#e06a1b",
     even="#f1f1f3",
     ahead="#2b8cc4",
+    written="#18181b",
 )
 DARK = Theme(
     text="#e4e4e7",
@@ -60,6 +62,7 @@ DARK = Theme(
     behind="#bf5200",
     even="#3f3f46",
     ahead="#0a75b5",
+    written="#ffffff",
 )
 
 
@@ -131,7 +134,19 @@ def finish(
             "paper": on_paper(theme is DARK),
         },
     }
-    return go.Figure({"data": traces, "layout": {**common, **layout}})
+    return go.Figure(_typeset({"data": traces, "layout": {**common, **layout}}))
+
+
+def _typeset(part: Any, *, text: bool = False) -> Any:
+    """Return part of a figure with minus signs before the negative numbers that it prints."""
+    if isinstance(part, dict):
+        return {
+            name: _typeset(value, text=name in ("text", "hovertext"))
+            for name, value in part.items()
+        }
+    if isinstance(part, (list, tuple)) and (text or (part and isinstance(part[0], dict))):
+        return [_typeset(each, text=text) for each in part]
+    return typeset(part) if text and isinstance(part, str) else part
 
 
 def spoken(*lines: str) -> str:

@@ -177,7 +177,12 @@ def _arena(settings: Settings, store: Store) -> Iterator[Arena]:
     from coupled_arena.generation.loading import load, load_enabled
 
     battle, sampling = settings.battle, settings.sampling.sampling()
-    rules = ArenaRules(sampling, battle.coupled_share, undo_seconds=battle.undo_seconds)
+    rules = ArenaRules(
+        sampling,
+        battle.coupled_share,
+        undo_seconds=battle.undo_seconds,
+        held_over=_holds_votes_over(settings),
+    )
     capacity = Capacity(
         battle.most_at_once, battle.most_waiting, battle.kv_tokens, battle.step_seconds
     )
@@ -239,8 +244,15 @@ def _annotation(settings: Settings, store: Store, *, warns: bool) -> Iterator[An
                 "Some of them come from a batch run with a small --seed: whoever guesses it can "
                 "work out who is who. Give `generate` a random seed if voters might try."
             )
-        undo = settings.battle.undo_seconds
-        yield Annotation(store, backlog, undo_seconds=undo, reveal=rules.reveal)
+        undo, held_over = settings.battle.undo_seconds, _holds_votes_over(settings)
+        yield Annotation(
+            store, backlog, undo_seconds=undo, reveal=rules.reveal, held_over=held_over
+        )
+
+
+def _holds_votes_over(settings: Settings) -> bool:
+    """Tell whether the next start finds votes that could still be undone: no backup has them."""
+    return not settings.backup.wanted
 
 
 def build_judge(

@@ -59,6 +59,8 @@ class Annotation:
         How long a vote can be undone.
     reveal : Reveals
         When voters are told names, and see boards and battles.
+    held_over : bool
+        A vote can be undone again after a restart; else it counts before.
     """
 
     def __init__(
@@ -68,6 +70,8 @@ class Annotation:
         rng: random.Random | None = None,
         undo_seconds: float = 0.0,
         reveal: Reveals = Reveals.EACH,
+        *,
+        held_over: bool = True,
     ) -> None:
         self.store = store
         self.reveal = reveal
@@ -79,8 +83,10 @@ class Annotation:
         self._drawing = threading.Lock()
         self._told: set[str] = set()  # voters who have done their share, and know names since
         told = reveal is Reveals.EACH
-        self._votes = Votes(store, undo_seconds, self._tells_seed, names_told=told)
-        self._second = SecondVotes(store, undo_seconds)
+        self._votes = Votes(
+            store, undo_seconds, self._tells_seed, names_told=told, held_over=held_over
+        )
+        self._second = SecondVotes(store, undo_seconds, held_over=held_over)
         self.named = self._votes.named
         for current in self._votes.left_over():
             if drawn := backlog.find(current.state.battle.id):
@@ -91,7 +97,7 @@ class Annotation:
         return ""
 
     def close(self) -> None:
-        """Leave the votes that could still be undone for the next start."""
+        """End the time of votes that can still be undone, or leave them for the next start."""
         self._votes.close()
         self._second.close()
         for opened in (*self._opened.values(), *self._before.values()):

@@ -92,7 +92,7 @@ class Arena:
         self.round_of = self._rounds.of
         self._asking = threading.Lock()
         self._viewers = Viewers(rules.patience)
-        self._votes = Votes(store, rules.undo_seconds)
+        self._votes = Votes(store, rules.undo_seconds, held_over=rules.held_over)
         for current in self._votes.left_over():
             self._rounds.add(current)
         self.named = self._votes.named

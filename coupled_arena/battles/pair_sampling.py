@@ -46,6 +46,7 @@ class ArenaRules:
     coupled_share: float = 0.5
     patience: float = 10.0  # seconds that answers go on unwatched for a page that is reloading
     undo_seconds: float = 0.0  # how long a vote can be undone
+    held_over: bool = True  # whether it can be undone again after a restart, else it counts before
 
 
 def new_battle(

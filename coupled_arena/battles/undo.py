@@ -13,7 +13,7 @@ from functools import partial
 
 from coupled_arena.battles.blind_view import Groups, Reasons, Reveal
 from coupled_arena.battles.rounds import Held, Round, reveal_of, same_words
-from coupled_arena.core.errors import StoreError, VoteError
+from coupled_arena.core.errors import ArenaError, StoreError, VoteError
 from coupled_arena.core.language import N_, _
 from coupled_arena.core.rationales import Rationale, check_comment, check_criteria
 from coupled_arena.core.records import Battle, Source, Vote, new_id
@@ -56,6 +56,9 @@ class Votes:
         Whether the voter of a round may know its seed once the vote counts.
     names_told : bool
         Whether the voter is told the names once the vote counts; else nobody notes that they were.
+    held_over : bool
+        Votes that can be undone wait for the next start when the process ends; else they count
+        then.
 
     Attributes
     ----------
@@ -71,11 +74,13 @@ class Votes:
         reveals_seed: Callable[[Round], bool] = lambda current: True,  # noqa: ARG005
         *,
         names_told: bool = True,
+        held_over: bool = True,
     ) -> None:
         self._store = store
         self._seconds = seconds
         self._reveals_seed = reveals_seed
         self._names_told = names_told
+        self._held_over = held_over
         self._holding: set[Round] = set()
         self._closing = False
         self.named: Counter[tuple[str, str]] = Counter()
@@ -128,7 +133,9 @@ class Votes:
                 return self._reveal(current, vote, same)
             self._keep(vote, origin)
             self._hold(current, vote, same, self._seconds)
-            return None
+            if self._closing:  # pages are still connected
+                self._count_last(current)
+            return current.state.reveal
 
     def _hold(self, current: Round, vote: Vote, same: Groups, seconds: float) -> None:
         current.change(held=Held(vote, same, time.monotonic() + seconds))
@@ -219,13 +226,23 @@ class Votes:
             self.confirm(current)
 
     def close(self) -> None:
-        """Leave what can still be undone as it is: the next start gives it its time again."""
+        """End the time of votes that can still be undone; or the next start gives it again."""
         self._closing = True
+        for current in list(self._holding):
+            self._count_last(current)
         if waiting := len(self._holding):
             _log.warning(
                 "Votes that could still be undone: %(votes)s. They count after the next start.",
                 {"votes": waiting},
             )
+
+    def _count_last(self, current: Round) -> None:
+        if self._held_over:
+            return
+        try:
+            self.confirm(current)
+        except ArenaError as error:
+            _log.warning("A vote is not counted before the end: %s", error)
 
     def _reveal(self, current: Round, vote: Vote, same: Groups) -> Reveal:
         battle = current.state.battle
@@ -265,8 +282,8 @@ class SecondVotes(Votes):
     whoever was about to say it again when the server ends is asked once more.
     """
 
-    def __init__(self, store: Store, seconds: float) -> None:
-        super().__init__(store, seconds, names_told=False)
+    def __init__(self, store: Store, seconds: float, *, held_over: bool = True) -> None:
+        super().__init__(store, seconds, names_told=False, held_over=held_over)
         self._said: dict[Round, Vote] = {}
 
     def _cast(self, vote: Vote, origin: str | None) -> None: ...

@@ -33,6 +33,8 @@ _STEM = re.compile(r"[^\W\d_]{3,}")
 _NO_NAMES = frozenset(
     ("assistant", "base", "bot", "chat", "chatbot", "demo", "large", "llm", "model", "small")
 )
+# Answers are full of these: "instructions", "administration".
+_KINDS = frozenset((*_NO_NAMES, "instruct", "mini", "preview", "turbo"))
 
 
 @dataclass(frozen=True)
@@ -98,8 +100,18 @@ class NameList:
 
     @property
     def word_hint(self) -> str:
-        """The same of words; a text must have `introduction_hint`, too."""
-        return "|".join(sorted(map(re.escape, {hint for hint, _, _ in self._ambiguous})))
+        """The same of words; a text must have `introduction_hint`, too.
+
+        Words are short: most answers have the letters of AI21 somewhere. So these stand whole. All
+        names as whole ones would be a longer pattern than DuckDB takes.
+        """
+        alike: dict[tuple[str, str], set[str]] = {}
+        for before, word, after in map(_around, self.words):
+            alike.setdefault((_of_re2(before), _of_re2(after)), set()).add(_of_re2(word))
+        return "|".join(
+            f"{before}(?:{'|'.join(sorted(words))}){after}"
+            for (before, after), words in sorted(alike.items())
+        )
 
     @cached_property
     def _certain(self) -> tuple[tuple[str, str, re.Pattern[str]], ...]:
@@ -150,16 +162,28 @@ def _unmistakable(name: str) -> bool:
 
 def _compiled(name: str) -> tuple[str, str, re.Pattern[str]]:
     """Return what a text must hold to have a name, the name, and where it stands."""
+    parts = (part for part in _PARTS.findall(name.lower()) if part != "#")
+    hint = max(parts, key=lambda part: (len(part) > 2 and part not in _KINDS, len(part)))
+    return hint, name, re.compile("".join(_around(name)))
+
+
+def _around(name: str) -> tuple[str, str, str]:
+    """Return patterns of a name: what stands before it, its parts, and what stands after it."""
     parts = _PARTS.findall(name.lower())
-    pattern = _SPACE.join(r"\d" if part == "#" else re.escape(part) for part in parts)
-    first, last = parts[0], parts[-1]
-    if re.match(f"[{_LATIN}]", first):
-        pattern = f"(?<![{_LATIN}0-9]){pattern}"
-    elif re.match(f"[{_RUSSIAN}]", first):
-        pattern = f"(?<![{_RUSSIAN}]){pattern}"
-    if re.match(f"[{_LATIN}]", last):
-        pattern += f"(?:['\u2019]?s)?(?![{_LATIN}])"
-    return max((part for part in parts if part != "#"), key=len), name, re.compile(pattern)
+    before = after = ""
+    if re.match(f"[{_LATIN}]", parts[0]):
+        before = f"(?<![{_LATIN}0-9])"
+    elif re.match(f"[{_RUSSIAN}]", parts[0]):
+        before = f"(?<![{_RUSSIAN}])"
+    if re.match(f"[{_LATIN}]", parts[-1]):
+        after = f"(?:['\u2019]?s)?(?![{_LATIN}])"
+    return before, _SPACE.join(r"\d" if part == "#" else re.escape(part) for part in parts), after
+
+
+def _of_re2(pattern: str) -> str:
+    """Return a pattern for RE2, which has no lookaround: it finds all that Python's finds."""
+    plain = pattern.replace("(?<![", "(?:^|[^").replace("(?![", "(?:$|[^")
+    return plain.replace(r"\d", r"[0-9\x{80}-\x{10FFFF}]")  # digits of all alphabets
 
 
 def _present(

@@ -282,11 +282,10 @@ def db(tmp_path):
 
 
 @contextmanager
-def open_arena(db, models, worker, seconds=LONG):
+def open_arena(db, models, worker, seconds=LONG, **more):
     with Store.open(db) as store:
-        rules = ArenaRules(
-            Sampling(temperature=1.0, top_p=1.0, max_new_tokens=12), undo_seconds=seconds
-        )
+        sampling = Sampling(temperature=1.0, top_p=1.0, max_new_tokens=12)
+        rules = ArenaRules(sampling, undo_seconds=seconds, **more)
         arena = Arena(models, worker, store, rules, random.Random(0))
         yield arena, store
         killed(arena)
@@ -393,6 +392,51 @@ def test_an_orderly_end_leaves_what_can_be_undone(rounds, store, caplog):
     arena.close()
     assert (len(held(store)), vote_count(store)) == (1, before)
     assert "Votes that could still be undone: 1." in caplog.text
+
+
+@pytest.fixture(params=["arena", "annotation"])
+def last_rounds(request, make_arena, store):
+    """As `rounds`, where nothing that can be undone is left for another start."""
+    if request.param == "arena":
+        made = make_arena(undo_seconds=LONG, held_over=False)
+        yield made, played(made)
+        return
+    fill(store, [f"Which way is {n}?" for n in range(24)], MODELS[:2])
+    with closing(Backlog(store)) as backlog:
+        made = Annotation(store, backlog, random.Random(1), undo_seconds=LONG, held_over=False)
+        yield made, made.next("eve")
+
+
+def test_where_no_start_follows_beside_the_disk_the_end_counts_it(last_rounds, store, caplog):
+    arena, round_id = last_rounds
+    before = vote_count(store)
+    arena.vote("eve", round_id, [2, 1])
+    assert (len(held(store)), vote_count(store)) == (1, before)
+    arena.close()
+    assert (held(store), vote_count(store)) == ([], before + 1)
+    assert arena.view("eve", round_id).reveal.ranks == (2, 1)
+    with pytest.raises(VoteError, match="it can no longer be undone"):
+        arena.undo("eve", round_id)
+    assert "could still be undone" not in caplog.text
+
+
+def test_a_vote_that_comes_during_the_end_counts_too(last_rounds, store):
+    arena, round_id = last_rounds
+    before = vote_count(store)
+    arena.close()
+    assert arena.vote("eve", round_id, [2, 1]).ranks == (2, 1)
+    assert (held(store), vote_count(store)) == ([], before + 1)
+
+
+def test_the_end_goes_on_where_a_last_vote_cannot_be_stored(db, models, worker, caplog):
+    with open_arena(db, models, worker, held_over=False) as (arena, store):
+        arena.vote("eve", played(arena), [2, 1])
+        away = db.rename(db.with_name("away.duckdb"))
+        arena.close()
+        assert "A vote is not counted before the end" in caplog.text
+        assert "Votes that could still be undone: 1." in caplog.text
+        away.rename(db)
+        assert len(held(store)) == 1
 
 
 def test_a_vote_waits_while_the_database_is_away(db, models, worker, monkeypatch, caplog):

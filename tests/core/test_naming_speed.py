@@ -5,10 +5,13 @@ from __future__ import annotations
 import random
 import re
 
+import duckdb
 import pytest
 
 from coupled_arena.core import naming
 from coupled_arena.core.naming import NameList
+from coupled_arena.core.sql import value_of
+from coupled_arena.store.tables.naming import LOW
 
 LETTERS = naming._LATIN + naming._RUSSIAN
 TABLES = tuple(naming._phrases().values())
@@ -85,6 +88,20 @@ def test_both_ways_find_the_same(seed):
         assert NAMES.name_in(answer, question) == plain, (answer, question)
         found += plain is not None
     assert 20 < found < 140
+
+
+def test_duckdb_passes_over_no_answer_with_a_word():
+    words = ("AI21", "T#", "Claude", "Meta AI", "Клод", "通义", "Aya")
+    names, draw = NameList((), words), random.Random(4)
+    pieces = ("AI21", "ai-21", "t5", "T٤", "claude", "Claude’s", "meta.ai", "клод", "通义", "Aya")
+    between = (" ", "", "\n", "é", "İ", "я", "義", "1", "_", "'s", "s", "x")
+    texts = ["".join(map(draw.choice, [between, pieces, between])) for _ in range(3000)]
+    found = f"select list_transform($texts, lambda text: regexp_matches({LOW}, $hint))"
+    likely = value_of(duckdb.connect(), found, {"texts": texts, "hint": names.word_hint})
+    for text, passed in zip(texts, likely, strict=True):
+        low = text.lower()
+        assert passed or not any(pattern.search(low) for _, _, pattern in names._ambiguous), text
+    assert 200 < likely.count(False) < 2000  # and the search is worth its time
 
 
 @pytest.mark.parametrize("text", ["gpt-4 ", "as gpt-4 ", "i am told gpt-4 is gpt-4 "])

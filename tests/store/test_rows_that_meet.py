@@ -344,6 +344,12 @@ def test_a_verdict_is_on_the_battle_of_its_vote(store, file):
     assert rows(store, "select judge from judges") == [("verdict",)]
 
 
+def test_a_verdict_counts_however_its_name_is_written(store, file):
+    lines = "\n".join(map(json.dumps, [vote(id=1, verdict="red"), vote(id=2)]))
+    path = file(lines.replace('"verdict"', '"verdic\\u0074"'), "rows.jsonl")
+    assert told(import_files(store, [path])) == (2, 2, 2, 1, 0)
+
+
 def test_rows_of_one_question_with_verdicts_and_no_answers_are_battles_of_their_own(store, file):
     made = [vote(w, prompt="p", verdict=v) for w in ("model_a", "tie", "") for v in ("a", "b")]
     done = import_files(store, [file(made)])

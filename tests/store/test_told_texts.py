@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 
 import numpy as np
 import pandas as pd
@@ -84,6 +85,15 @@ def parts(conversation):
 @pytest.mark.parametrize("spell", [str, lambda c: str(np.array(c)), lambda c: str(parts(c))])
 def test_conversations_as_python_writes_them(store, table, spell):
     done = import_files(store, [table(row(spell(A), spell(B)))])
+    assert (done.unread_texts, texts(the_battle(store))) == (0, MEANT)
+
+
+@pytest.mark.parametrize("before", ["  ", "\u2002", "\\u00a0", "\\u005b"])
+def test_python_s_spelling_is_found_after_any_blank_and_escape(store, tmp_path, before):
+    given = json.dumps(row(str(A), str(B)), ensure_ascii=False)
+    bracket = "" if before == "\\u005b" else "["
+    (tmp_path / "rows").write_text(given.replace('"[', f'"{before}{bracket}'), encoding="utf-8")
+    done = import_files(store, [tmp_path / "rows"])
     assert (done.unread_texts, texts(the_battle(store))) == (0, MEANT)
 
 

@@ -84,7 +84,10 @@ _DERIVE = (
     with replied as (
         select battle, place + 1 as i, list({{turn: turn, text: text}} order by turn) as words
         from replies
-        where {battles}
+        where {battles} and battle in (
+            select battle from replies where {battles}
+            group by battle, turn, hash(text) having count(*) > 1
+        )
         group by battle, place
         having bool_or(text <> '')
     ),

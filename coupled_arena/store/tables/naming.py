@@ -17,10 +17,12 @@ from coupled_arena.core.sql import Cursor, column_of
 _PAGE = 1000
 _FEW = 50  # answers, which are read sooner than DuckDB has compiled what finds the likely ones
 _ALL = "select battle, turn, place, text from replies where {battles}"
+LOW = "lower(replace(text, 'İ', 'i̇'))"
+"""SQL: an answer in lower case as Python has it; DuckDB drops the dot of one letter."""
 _LIKELY = f"""
 {_ALL} and (
-    regexp_matches(lower(text), $certain)
-    or regexp_matches(lower(text), $words) and regexp_matches(lower(text), $opening)
+    regexp_matches({LOW}, $certain)
+    or regexp_matches({LOW}, $words) and regexp_matches({LOW}, $opening)
 )
 """
 _ASKED = """

@@ -73,13 +73,13 @@ _COMPARIA = {
     "timestamp": "timestamp",
     "category": "selected_category",
 }
+_COMPARIA_COLUMNS = renamed({**_COMPARIA, "winner": "chosen_model_name or winner"})
 
 
 def _comparia(row: Row) -> Iterator[Row]:
-    columns = {**_COMPARIA, "winner": "chosen_model_name or winner"}
     if flag(row.get("both_equal")):
         row = {**row, "chosen_model_name": "tie"}
-    for found in renamed(columns)(row):
+    for found in _COMPARIA_COLUMNS(row):
         for side in "ab":
             found[f"conversation_{side}"] = _with_system(
                 found[f"conversation_{side}"], row.get(f"system_prompt_{side}")
@@ -88,8 +88,8 @@ def _comparia(row: Row) -> Iterator[Row]:
 
 
 def _with_system(conversation: Any, words: Any) -> Any:
-    messages = items(conversation)
-    if not text_of(words) or not messages or at(messages[0], "role") == "system":
+    messages = items(conversation) if text_of(words) else []
+    if not messages or at(messages[0], "role") == "system":
         return conversation
     return [{"role": "system", "content": words}, *messages]
 

@@ -62,9 +62,11 @@ create or replace temp macro system_of(messages) as array_to_string(
 );
 create or replace temp macro opening(one, other) as
     coalesce(nullif(system_of(one), ''), system_of(other), '');
-create or replace temp macro unread(conversation, messages) as
-    coalesce(lower(trim(conversation)) not in ('', '[]', 'null', 'none', 'nan'), false)
-        and coalesce(len(messages), 0) = 0;
+create or replace temp macro unread(conversation, messages) as if(
+    len(messages) > 0, false,
+    -- A list of words would be joined, with every conversation.
+    coalesce(not regexp_full_match(trim(conversation), '(?i)|\\[\\]|null|none|nan'), false)
+);
 create or replace temp macro listed(value) as
     try(from_json_strict(if(starts_with(trim(value), '['), value, null), '["VARCHAR"]'));
 create or replace temp macro all_lists(prompt, response_a, response_b) as

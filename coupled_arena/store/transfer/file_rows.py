@@ -80,7 +80,7 @@ select
         when json_type(row) <> 'OBJECT' then 'not a JSON object'
     end as reason
 from ({rows})
-where trim(row, E' \t\r') <> ''
+where regexp_matches(row, '[^ \t\r]')  -- to trim a row takes longer than to parse it
 """
 
 # DuckDB numbers the records it could read; each unread one before a record moves it on by one.

@@ -28,6 +28,8 @@ _TOKEN = re.compile(
 )
 _NAMES = {"None": None, "nan": None, "NaT": None, "True": True, "False": False}
 _CLOSING = {"[": "]", "(": ")", "{": "}"}
+# A text in JSON that begins with a bracket: a row is searched for one sooner than it is parsed.
+_PERHAPS = r'"(?:\p{Zs}|\\u[0-9a-fA-F]{4})*(?:\[|\\u005[bB])'
 
 
 def read_literal(text: str) -> Any:
@@ -137,10 +139,13 @@ def reread(cursor: Cursor, fields: tuple[str, ...]) -> None:
     cursor.execute(
         f"""
         create or replace temp table printed as
-        select line, f.*, row_number() over () - 1 as nth
-        from (
-            select rowid as line, from_json(row, {names}) as f from file_rows where reason is null
+        with perhaps as materialized (
+            select rowid as line, row
+            from file_rows
+            where reason is null and regexp_matches(row, {quoted(_PERHAPS)})
         )
+        select line, f.*, row_number() over () - 1 as nth
+        from (select line, from_json(row, {names}) as f from perhaps)
         where {" or ".join(python)}
         """
     )

@@ -252,8 +252,9 @@ def read(cursor: Cursor, path: Path, file: int, wanted: ImportOptions) -> Staged
     reread(cursor, ("conversation_a", "conversation_b", *format.lists))
     cursor.execute(conversations.LISTED)
     beside = [reading.beside for reading in format.readings if reading.beside]
+    there = [name for name in beside if _any_has(cursor, name)]
     for order, reading in enumerate(format.readings):
-        if reading.beside and not _any_has(cursor, reading.beside):
+        if reading.beside not in ("", *there):
             continue
         query = _READ.format(
             fields=_NAMES,
@@ -264,7 +265,7 @@ def read(cursor: Cursor, path: Path, file: int, wanted: ImportOptions) -> Staged
             name=quoted(path.name),
             lacks_item=quoted(format.lacks_item),
             one_order=str(len(format.readings) - len(beside) == 1).lower(),
-            there=_there(reading, beside),
+            there=_there(reading, there),
             **{
                 name: sql.format(judge=format.judge)
                 for name, sql in (_BESIDE_VOTES if reading.beside else _OF_VOTES).items()
@@ -282,8 +283,9 @@ def read(cursor: Cursor, path: Path, file: int, wanted: ImportOptions) -> Staged
 
 def _any_has(cursor: Cursor, field: str) -> bool:
     """Whether a row may have a field; to plan a reading takes longer than to search for it."""
-    found = "select exists (from file_rows where contains(row, ?))"
-    return bool(value_of(cursor, found, [json.dumps(field)]))
+    escaped = r"\\u00[67]"  # a letter of the name, where somebody writes it so
+    found = "select exists (from file_rows where contains(row, ?) or regexp_matches(row, ?))"
+    return bool(value_of(cursor, found, [json.dumps(field), escaped]))
 
 
 def _unvoted(cursor: Cursor, format: VoteFormat) -> int:

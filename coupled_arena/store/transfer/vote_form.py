@@ -127,7 +127,7 @@ def items(value: Any) -> list[Any]:
 
 def at(row: Any, path: str) -> Any:
     """Return a field of a row, None where it is not there; ``a.b`` is ``b`` within ``a``."""
-    here = record(row)
+    here = cast("Row", row) if isinstance(row, dict) else record(row)
     if path in here:
         return here[path]
     first, dot, rest = path.partition(".")
@@ -171,8 +171,15 @@ def flag(value: Any) -> bool:
 
 def first_of(row: Row, *paths: str) -> Any:
     """Return the first of some fields that has a value."""
-    found = (at(row, path) for path in paths)
-    return next((value for value in found if text_of(value)), None)
+    for path in paths:
+        value = at(row, path)
+        if _is_there(value):
+            return value
+    return None
+
+
+def _is_there(value: Any) -> bool:
+    return isinstance(value, _INSIDE) or bool(text_of(value))  # conversations are not written out
 
 
 def hidden(address: Any) -> str | None:

@@ -63,3 +63,17 @@ def test_killed_and_on_an_empty_disk_the_app_has_what_was_sent(tmp_path):
     assert sent(kept) == cast | {late}  # what an hour would have sent, the end has
     votes = read(served.db, "select vote from votes order by seq")
     assert {vote for (vote,) in votes} == cast | {late}
+
+
+def test_a_vote_in_its_undo_time_is_in_what_the_end_sends(tmp_path):
+    (kept := tmp_path / "kept").mkdir()
+    config = CONFIG.format(folder=kept, minutes=60) + EQUAL_MODELS
+    with serving(tmp_path, config, undo=60) as served:
+        visitor = Visitor(served.url)
+        visitor.ask(stop=differ)
+        assert visitor.vote() is None
+        assert sent(kept) == set()
+        assert served.stop(signal.SIGTERM) == 0
+    ((vote,),) = read(served.db, "select vote from votes")
+    assert sent(kept) == {vote}
+    assert read(served.db, "from pending_votes") == []

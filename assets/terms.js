@@ -8,7 +8,7 @@
   const OPTIONS = "[data-testid$=-radio-label]";
   const OUTSIDE = "#round, .comparison, .history, .glossary";
   const WAIT = 250; // milliseconds, lest each word of an answer has the page looked through
-  const known = new WeakMap(); // what an element said when it was looked through
+  const known = new WeakMap(); // its terms and words when it was looked through
 
   const escape = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
   const pattern = (form) => escape(form).replace("\\*", "[\\p{L}-]*").replace(/ /g, "\\s+");
@@ -129,9 +129,11 @@
 
   const each = (selector, act) => {
     for (const node of document.querySelectorAll(selector)) {
-      if (node.closest(OUTSIDE) || known.get(node) === node.textContent) continue;
+      // What draws it again may leave the words and take the terms away.
+      const now = () => `${node.querySelectorAll(".term").length} ${node.textContent}`;
+      if (node.closest(OUTSIDE) || known.get(node) === now()) continue;
       act(node);
-      known.set(node, node.textContent);
+      known.set(node, now());
     }
   };
   const look = () => {

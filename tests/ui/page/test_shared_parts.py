@@ -127,6 +127,14 @@ def test_a_heading_still_sorts_and_a_field_keeps_its_name(page):
     assert page.locator("fieldset > .term").count() == 1
 
 
+def test_what_is_drawn_again_with_the_same_words_is_explained_again(page):
+    head = page.locator("th", has_text="Win rate")
+    for place in (head, page.locator(".headline")):
+        place.locator(".term").first.wait_for()
+        place.evaluate("node => { node.textContent = node.textContent; }")
+        place.locator(".term").first.wait_for()
+
+
 def test_a_tip_stays_within_a_narrow_window(browser):
     page = opened(browser, viewport={"width": 320, "height": 600})
     page.locator("th .term").click()

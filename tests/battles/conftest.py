@@ -73,9 +73,9 @@ def annotating(store):
     """A function that lets people vote on the stored battles, a share of them twice."""
     made = []
 
-    def make(reveal, undo, share=0.0, votes_each=None):
+    def make(reveal, undo, share=0.0, votes_each=None, **more):
         backlog = Backlog(store, votes_each, share)
-        annotation = Annotation(store, backlog, random.Random(3), undo, reveal)
+        annotation = Annotation(store, backlog, random.Random(3), undo, reveal, **more)
         made.append((annotation, backlog))
         return annotation
 

@@ -18,8 +18,8 @@ QUESTIONS = [f"Which way is {n}?" for n in range(40)]
 
 @pytest.fixture
 def annotate(annotating):
-    def make(share=0.2, *, votes_each=None, undo=0.0):
-        return annotating(Reveals.END, undo, share, votes_each)
+    def make(share=0.2, *, votes_each=None, undo=0.0, **more):
+        return annotating(Reveals.END, undo, share, votes_each, **more)
 
     return make
 
@@ -163,9 +163,10 @@ def test_a_second_vote_can_be_undone_and_explained(annotate, store):
 
 
 @pytest.mark.slow
-def test_one_that_is_left_open_is_stored_when_the_server_ends(annotate, store):
+@pytest.mark.parametrize("rules", [{}, {"undo": 60.0, "held_over": False}])
+def test_one_that_is_left_open_is_stored_when_the_server_ends(annotate, store, rules):
     fill(store, QUESTIONS)
-    annotation = annotate()
+    annotation = annotate(**rules)
     round_id = until_a_repeat(annotation, "eve")
     annotation.vote("eve", round_id, (1, 2))
     assert rows(store, "select count(*) from repeats") == [(0,)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from tests import command_pages
 from tests.docs.pages import TEXTS, blocks, prose, sections
 
 COMMANDS = "docs/cli.md"
+program = cache(lambda: get_command(app))
 
 
 def commands():
@@ -26,13 +28,13 @@ def commands():
                     yield page, shlex.split(line, comments=True)[1:]
         for line in re.findall(r"`coupled-arena\s([a-z][^`]*)`", prose(text)):
             words = shlex.split(line)
-            if len(words) > 1 or words[0] not in get_command(app).commands:  # else only its name
+            if len(words) > 1 or words[0] not in program().commands:  # else only its name
                 yield page, words
 
 
 def command_of(words):
     """Return the command that some words name, and the words after it."""
-    command = get_command(app)
+    command = program()
     while words and words[0] in getattr(command, "commands", {}):
         command, words = command.commands[words[0]], words[1:]
     if hasattr(command, "commands") and words and not words[0].startswith("-"):

@@ -25,6 +25,7 @@ from coupled_arena.store.tables import scores
 from coupled_arena.tasks.registry import TASKS
 from tests.analysis.test_gate import table, voted
 from tests.batches import at_once
+from tests.families import first_of
 from tests.store.conftest import make_battle, make_vote
 from tests.stored import answered
 
@@ -65,7 +66,7 @@ def test_groups_of_different_size_count_once_each():
     assert "Each group counts once" not in str(even)
 
 
-@pytest.mark.parametrize("size", [100, 200, 1000])
+@pytest.mark.parametrize("size", first_of(200, 100, 1000))
 def test_prompts_of_rare_large_groups_are_not_called_as_good(size):
     """All losses are in groups that 150 groups rarely hold; prompts are at the margin."""
     rng, wrong, repeats = np.random.default_rng(size), 0, 40

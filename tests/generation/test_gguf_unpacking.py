@@ -97,7 +97,7 @@ def bits(tensor):
 KINDS = [gguf.GGMLQuantizationType.F32, gguf.GGMLQuantizationType.F16, *_type_traits]
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("dtype", first_of(torch.float32, torch.bfloat16), ids=str)
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_every_kind_of_block_becomes_the_same_bits(kind, dtype, tmp_path, monkeypatch):
     monkeypatch.setattr(weights, "_CHUNK", 5000)  # several parts of every matrix

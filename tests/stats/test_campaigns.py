@@ -197,7 +197,7 @@ def test_where_each_pair_has_one_voter_each_voter_counts_as_one_vote():
 @pytest.mark.parametrize(
     ("truth", "today"),
     [
-        (Campaign((0.0,) * 2, 10, 1000), 0.5),
+        pytest.param(Campaign((0.0,) * 2, 10, 1000), 0.5, marks=pytest.mark.slow),
         (Campaign((0.0,) * 2, 30, 900, prompts=60, prompt_effect=1.0), 0.85),
         pytest.param(Campaign((0.0,) * 5, 10, 1000, judge_only=500), 0.6, marks=pytest.mark.slow),
         pytest.param(

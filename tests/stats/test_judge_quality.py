@@ -9,6 +9,7 @@ from scipy import stats
 from coupled_arena.stats.judges.quality import BINS, calibration, self_preference
 from coupled_arena.stats.judges.voter_tastes import CastRows
 from coupled_arena.stats.simulation.rank_set_runs import binomial_error
+from tests.families import first_of
 
 NAMES = ("own",)
 
@@ -164,7 +165,7 @@ def test_what_bins_move_by_is_what_resampled_prompts_say():
 
 
 @pytest.mark.parametrize("sharper", [1.0, 0.5])
-@pytest.mark.parametrize("n", [20, 200])
+@pytest.mark.parametrize("n", first_of(20, 200))
 def test_intervals_of_calibration_errors_hold_at_least_as_often(sharper, n):
     """Also of a judge without any error, whom chance alone gives one in every sample."""
     true = 0.0 if sharper == 1 else calibration(*independent(7, 10_000, sharper)).error

@@ -13,6 +13,7 @@ from coupled_arena.stats.ranking.any_time import plain_record
 from coupled_arena.stats.ranking.estimates import estimate, estimate_from_votes
 from coupled_arena.stats.ranking.rank_sets import LIVE_DRAWS, Separation, intervals, rank_sets
 from coupled_arena.stats.simulation.truths import SimulatedTruth, evenly
+from tests.families import first_of
 from tests.stats.judged_rows import drawn_counts, rows_of
 from tests.stats.real_votes import design, golden, needs_real_votes
 
@@ -115,7 +116,7 @@ def test_real_votes_leave_fewer_ranks():
 
 
 @pytest.mark.parametrize("spread", [0.0, 1.5])
-@pytest.mark.parametrize("cutoff", [Cutoff.MAX_T, Cutoff.STEP_DOWN])
+@pytest.mark.parametrize("cutoff", first_of(Cutoff.STEP_DOWN, Cutoff.MAX_T))
 def test_rank_sets_and_intervals_cover(spread, cutoff):
     """Equal strengths have ½; others are in the same order, whatever a tie counts for."""
     truth, repeats = SimulatedTruth(evenly(4, spread), 240, 900, ties=0.3), 150

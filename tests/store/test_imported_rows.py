@@ -14,6 +14,7 @@ from coupled_arena.store.transfer import merge_staged
 from coupled_arena.store.transfer.export import export
 from coupled_arena.store.transfer.file_rows import Rejected
 from coupled_arena.store.transfer.importing import import_files
+from tests.families import first_of
 from tests.store.given_rows import (
     ARENA,
     FIRST,
@@ -32,7 +33,7 @@ from tests.store.given_rows import (
 from tests.stored import rows
 
 
-@pytest.mark.parametrize("write", WRITERS)
+@pytest.mark.parametrize("write", first_of(*WRITERS))
 def test_ranking_rows_of_people_and_judge_meet(store, tmp_path, write):
     human, judge = tmp_path / "human", tmp_path / "judge"
     said = ["model_a", "model_b", "tie", "tie (bothbad)", "both_bad", "bothbad"]

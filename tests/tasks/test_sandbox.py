@@ -22,6 +22,7 @@ from coupled_arena.tasks import sandbox
 from coupled_arena.tasks.data_files import locate
 from coupled_arena.tasks.humaneval import CodeItem, HumanEval, read_code, readings
 from coupled_arena.tasks.sandbox import Limits, ProgramResult, Sandbox
+from tests.families import first_of
 from tests.patience import PATIENCE
 from tests.tasks.hostile import CHEATING, HARMFUL
 
@@ -434,7 +435,7 @@ REPLIES = {
 }
 
 
-@pytest.mark.parametrize("prefix", [PREFIX, f"{PREFIX}\n{STUB.strip()}\n", ""])
+@pytest.mark.parametrize("prefix", first_of(PREFIX, "", f"{PREFIX}\n{STUB.strip()}\n", keep=2))
 @pytest.mark.parametrize("name", REPLIES)
 def test_code_is_found_in_a_reply(prefix, name):
     item = CodeItem(Prompt("Q", "t/1", prefix=prefix), TESTS, STUB, "f")

@@ -20,6 +20,7 @@ from coupled_arena.views.figures.leaderboard import pair_heatmap, rank_figure, w
 from coupled_arena.views.tables.leaderboard import board_answer, board_text
 from coupled_arena.views.words.leaderboard import board_warnings
 from coupled_arena.views.words.verdict import board_verdict
+from tests.families import first_of
 from tests.views.test_verdicts import NAMES, board_of, duels
 
 # Few, as pairs begin; or many, as perfect records of long campaigns have them.
@@ -66,8 +67,8 @@ def test_any_counts(found, cutoff, covariance, alpha):
 
 
 @pytest.mark.parametrize("cutoff", Cutoff)
-@pytest.mark.parametrize("won", [1, 5, 20, 1000])
-@pytest.mark.parametrize("models", [2, 3, 4, 6])
+@pytest.mark.parametrize("won", first_of(1, 1000, 5, 20, keep=2))
+@pytest.mark.parametrize("models", first_of(2, 3, 6, 4, keep=3))
 def test_every_pair_wholly_won(models, won, cutoff):
     pairs = combinations(NAMES[:models], 2)
     show(board_of(duels(*((a, b, won, 0) for a, b in pairs)), cutoff=cutoff))

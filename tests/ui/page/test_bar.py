@@ -6,6 +6,7 @@ from itertools import pairwise, permutations
 
 import pytest
 
+from tests.families import first_of
 from tests.ui.conftest import new_page
 from tests.ui.static_page import buttons, stages, static_page, tell
 
@@ -95,7 +96,7 @@ def meanings(every):
     return {each["key"]: each["at"] for each in every}
 
 
-@pytest.mark.parametrize("size", [2, 3])
+@pytest.mark.parametrize("size", first_of(2, 3))
 @pytest.mark.parametrize(("first", "then"), ORDERS)
 def test_presses_at_former_places_and_keys_do_nothing_after_a_change(
     page, at_rest, size, first, then

@@ -45,8 +45,8 @@ def empty_cache(network: Any) -> DynamicCache:
 
 def keeps_keys(network: Any) -> bool:
     """Tell whether keys and values are all that a network's layers keep of a text."""
-    by_name = _cache_name(type(network)) in ("cache", "past_key_values")
-    return _keeps_keys(DynamicCache(config=network.config)) and by_name
+    named = _cache_name(type(network)) in ("cache", "past_key_values")
+    return named and _keeps_keys(DynamicCache(config=network.config))
 
 
 def _keeps_keys(cache: DynamicCache) -> bool:
@@ -56,9 +56,8 @@ def _keeps_keys(cache: DynamicCache) -> bool:
 @functools.cache
 def _cache_name(network: type) -> str | None:
     """Return the name by which networks of a class take a cache: one for all since 5.24."""
-    takes = inspect.signature(network.forward).parameters
-    names = ("cache", "cache_params", "past_key_values")
-    return next((name for name in names if name in takes), None)
+    names, takes = ("cache", "cache_params", "past_key_values"), inspect.signature(network.forward)
+    return next((name for name in names if name in takes.parameters), None)
 
 
 def cache_option(network: Any, cache: Cache) -> dict[str, Cache]:

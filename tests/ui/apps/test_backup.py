@@ -38,9 +38,12 @@ def sent(folder):
 
 
 def line(served):
-    """Return what the data tab says of the backup."""
+    """Return what the data tab says of the backup when it is opened."""
     visitor = Visitor(served.url)
-    return visitor.call(visitor.dependency("select", "data-tab"), [])["data"][0]
+    named = {each["props"].get("elem_id"): each["id"] for each in visitor.config["components"]}
+    notice = named["backup-notice"]
+    told = next(each for each in visitor.config["dependencies"] if notice in each["outputs"])
+    return visitor.call(told | {"trigger": named["data-tab"]}, [])["data"][0]
 
 
 def test_killed_and_on_an_empty_disk_the_app_has_what_was_sent(tmp_path):

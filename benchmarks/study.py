@@ -409,6 +409,8 @@ def main() -> None:
         print(table(DIFFERENCES, map(differences, some)), end="\n\n")
     if given.figure:
         shown = [(row.model, row.task, row.coupled) for row in found if row.task in study.prompts]
+        if not shown:
+            raise SystemExit("No model has answered yet: leave out --table first.")
         study_figure(shown, study.margin).write_image(given.figure)
 
 

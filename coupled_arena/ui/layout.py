@@ -140,10 +140,10 @@ def _build_telling_tabs(
         experiments = ExperimentsTab(services.store, services.estimates, offer)
         experiments.build()
     board.live_only_while_shown(page, tabs)
-    audit.read_when_shown(page, tabs)
+    audit.draw_for(page)
     agreement.read_when_shown(tabs, _("Audit"))
-    coupling.read_when_shown(page, tabs)
-    risk.wire(page, tabs)
+    coupling.draw_for(page)
+    risk.draw_for(page)
     experiments.offer_when_shown(page, tabs)
     return made, battles
 

@@ -128,13 +128,17 @@ class GateAddress:
         return f"?{urlencode([pair for pair in pairs if pair[1]])}"
 
 
-def board_address(settings: Mapping[str, str]) -> str:
-    """Return the address of a board with these settings, by the names of its options."""
-    return f"?{urlencode([('tab', 'leaderboard'), *settings.items()])}"
+def settings_address(tab: str, settings: Mapping[str, str]) -> str:
+    """Return the address of a tab with these settings, by the names of its options.
+
+    A setting that no address can hold is left out.
+    """
+    held = [(name, value) for name, value in settings.items() if len(value) <= _LONGEST]
+    return f"?{urlencode([('tab', tab), *held])}"
 
 
-def read_board_address(query: str) -> dict[str, str]:
-    """Return the settings that a query string asks of a board.
+def read_settings_address(query: str) -> dict[str, str]:
+    """Return the settings that a query string asks of a tab.
 
     Raises
     ------

@@ -129,7 +129,7 @@ def test_a_store_without_verdicts_says_what_to_do():
     with Store.in_memory() as store, gr.Blocks():
         tab = AuditTab(store, LiveAudits(store), LiveEstimates(store))
         tab.build()
-        shown = tab._refresh({tab._fields["judge"]: None})
+        shown = tab._refresh({each: each.value for each in tab._inputs})
     assert "There are no verdicts here yet" in shown[tab._headline]
     assert not shown[tab._body].visible
 

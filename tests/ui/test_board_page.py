@@ -15,7 +15,7 @@ from coupled_arena.core.choices import BoardSource, Cutoff
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.ui.tabs.leaderboard import BoardControls
-from coupled_arena.views.addresses import board_address, read_board_address
+from coupled_arena.views.addresses import read_settings_address, settings_address
 from coupled_arena.views.inline_figures import Scale, interval_bar, over_time
 from coupled_arena.views.tables.board_page import board_table
 from coupled_arena.views.words.verdict import board_advice, board_headline, board_verdict
@@ -139,10 +139,10 @@ class TestAddress:
 
     def test_the_first_board_has_a_plain_address(self, controls):
         assert controls.told(self.first(controls)) == {}
-        assert board_address({}) == "?tab=leaderboard"
+        assert settings_address("leaderboard", {}) == "?tab=leaderboard"
 
     def test_every_setting_survives_the_way_there_and_back(self, controls):
-        asked = read_board_address(
+        asked = read_settings_address(
             "?tab=leaderboard&mode=coupled&alpha=0.1&cutoff=max-t&sets=marginal&ties=loss"
             "&voters=these&weighting=count&covariance=published&control=length&mine=1&named=1"
         )

@@ -91,19 +91,19 @@ class Fields:
     def told(self, values: Mapping[Any, Any]) -> dict[str, str]:
         """Return what differs from what the fields have at first, as texts for an address."""
         return {
-            name: str(values[built])
+            name: _text(values[built])
             for name, built in self._built.items()
             if not _same(values[built], self._first[name])
         }
 
-    def filled(self, asked: Mapping[str, str], known: Mapping[str, list[str]]) -> dict[Any, Any]:
+    def filled(self, asked: Mapping[str, str], known: Mapping[str, list[Any]]) -> dict[Any, Any]:
         """Return the values of all fields by an address: what it leaves open is as at first.
 
         Parameters
         ----------
         asked : mapping of str to str
             By the names of options. What no field offers is left out.
-        known : mapping of str to list of str
+        known : mapping of str to list
             The values of fields that the data offer.
         """
         return {
@@ -121,16 +121,24 @@ class Fields:
             first value.
         """
         choices = _listed(self._offered[name], known)
-        there = [value for _, value in choices]
-        first = there[0] if there else None
-        return gr.Dropdown(choices, value=chosen if chosen in there else first, **changes)
+        return gr.Dropdown(choices, value=self.still(name, known, chosen), **changes)
+
+    def still(self, name: str, known: list[str], chosen: Any) -> Any:
+        """Return what is chosen of values that the data have now: see `offering`."""
+        there = [value for _, value in _listed(self._offered[name], known)]
+        return chosen if chosen in there else there[0] if there else None
 
 
 def _same(value: Any, first: Any) -> bool:
     return value == first or (value in (None, "", []) and first in (None, "", []))
 
 
-def _asked(built: Any, text: str | None, known: list[str] | None, first: Any) -> Any:
+def _text(value: Any) -> str:
+    """Return a field's value as the text of an address; of several values, commas between them."""
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _asked(built: Any, text: str | None, known: list[Any] | None, first: Any) -> Any:
     """Return a field's value by the text of an address; what it has at first for anything else."""
     if text is None:
         return first
@@ -143,7 +151,10 @@ def _asked(built: Any, text: str | None, known: list[str] | None, first: Any) ->
         low, high = (number if end is None else end for end in bounds)
         return min(max(number, low), high) if math.isfinite(number) else first
     offered = known if known is not None else [value for _, value in built.choices]
-    return text if text in offered else first
+    values = {str(value): value for value in offered}
+    if getattr(built, "multiselect", False):
+        return [values[each] for each in text.split(",") if each in values]
+    return values.get(text, first)
 
 
 def _component(option: Option, kind: Any = None) -> tuple[Any, dict[str, Any]]:

@@ -38,6 +38,7 @@ from coupled_arena.ui.parts.headline import (
     progress_handler,
     section,
 )
+from coupled_arena.ui.parts.settings_address import SettingsAddress
 from coupled_arena.views.addresses import audit_addresses
 from coupled_arena.views.figures import registry
 from coupled_arena.views.figures.drawing import audit_drawings
@@ -49,7 +50,6 @@ from coupled_arena.views.words.methods import AUDIT as AUDIT_METHOD
 from coupled_arena.views.words.plan import plan_findings
 from coupled_arena.views.words.style import judge_style_warnings, judge_style_words
 
-_TITLE = N_("Audit")
 _PLANNER = N_(
     "Choose a width of the interval, or two models that the leaderboard should separate at "
     "their present distance. The plan assumes that further votes and verdicts are like those "
@@ -69,6 +69,22 @@ class AuditChoice:
     dark: bool
 
 
+@dataclass(frozen=True)
+class KnownChoices:
+    """What the store has to choose from.
+
+    Attributes
+    ----------
+    judges : dict
+        Who has given verdicts, and who has graded answers.
+    others : dict
+        Values of other fields, by the names of options.
+    """
+
+    judges: dict[Truth, list[str]]
+    others: dict[str, list[str]]
+
+
 class AuditTab:
     """Components and handlers of the tab."""
 
@@ -81,16 +97,19 @@ class AuditTab:
         self._boards = boards
         self._asked = PlanFields()
         self._style = JudgeStylePanel()
+        self._address = SettingsAddress("audit")
 
     def build(self) -> None:
         """Lay out the tab inside the current Blocks."""
         self._fields = Fields(audit_of, "audit")
         self._dark = gr.Checkbox(visible=False)
+        with gr.Column() as self._chosen:
+            self._build_controls()
         self._headline = headline_place("audit-said")
         with gr.Column(elem_classes=["opening"]) as self._first_figure:
             first = figure_panel("audit", registry.EFFICIENCY, first=True)
-        with gr.Column() as self._chosen:
-            self._build_controls()
+        with gr.Column() as self._method, how(AUDIT_METHOD):
+            self._build_method()
         with gr.Column(visible=False) as self._body:
             self._findings = gr.HTML(elem_id="audit-findings", apply_default_css=False)
             self._plots = {registry.EFFICIENCY: first, **figure_rows("audit", _LAYOUT)}
@@ -109,40 +128,40 @@ class AuditTab:
                     trigger_mode="always_last",
                     **FREE,
                 )
-        truth = self._fields["truth"]
-        changed = self._fields.changes("truth")
+        self._address.build()
+        self._wire()
+
+    def _wire(self) -> None:
         wiring: dict[str, Any] = {
             "inputs": {self._headline, *self._inputs},
             "outputs": self._outputs,
         }
-        gr.on(
-            changed,
-            self._with_progress(self._refresh),
-            **wiring,
-            trigger_mode="always_last",
-            **FREE,
-        )
-        truth.input(self._with_progress(self._turn), **wiring, **FREE)
+        calm: dict[str, Any] = {"trigger_mode": "always_last", **FREE}
+        refresh = self._with_progress(self._refresh)
+        gr.on(self._fields.changes("truth"), refresh, **wiring, **calm)
+        self._fields["truth"].input(self._with_progress(self._turn), **wiring, **FREE)
+        opened = self._address.on_open(self._open, self._inputs, self._opened_outputs)
+        opened.then(refresh, **wiring, **calm)
 
-    def read_when_shown(self, page: gr.Blocks, tabs: gr.Tabs) -> None:
-        """Read the store whenever the tab is selected."""
+    def draw_for(self, page: gr.Blocks) -> None:
+        """Tell figures which background they have."""
         page.load(None, None, self._dark, js=IS_DARK, **QUIET)
-        offered = [self._fields[name] for name in ("truth", "metric", "category", "language")]
-        inputs = {self._headline, *self._inputs}
-        outputs = [*self._outputs, self._chosen, self._truths, *offered]
-        tabs.select(self._show, inputs, outputs, **FREE)
 
     def _build_controls(self) -> None:
         build = self._fields.build
-        with gr.Row(visible=False) as self._truths:
-            build("truth", gr.Radio)
-            build("metric", visible=False)
+        with gr.Row(elem_classes=["at-top"]):
+            with gr.Row(visible=False, elem_classes=["at-top"]) as self._truths:
+                build("truth", gr.Radio, min_width=160)
+                build("metric", visible=False, min_width=120)
+            build("judge", min_width=160)
+            build("mode", gr.Radio, min_width=240)
+
+    def _build_method(self) -> None:
+        build = self._fields.build
         with gr.Row():
-            build("judge")
             build("ties", gr.Radio)
-            build("mode", gr.Radio)
-        build("control", gr.Radio)
-        with how(AUDIT_METHOD), gr.Row():
+            build("control", gr.Radio)
+        with gr.Row():
             self._fields.build_others()
 
     @property
@@ -154,60 +173,81 @@ class AuditTab:
         shown = [self._headline, self._first_figure, self._findings, self._body]
         shown += [*self._plots.values(), self._table, self._leads, *self._style.outputs]
         asked = [self._planner, *self._asked.models, self._plan]
-        of_votes = [self._fields[name] for name in ("judge", *_OF_VOTES)]
-        return [*shown, *of_votes, *asked]
+        return [*shown, *self._offered_fields, *asked, self._address.panel]
+
+    @property
+    def _offered_fields(self) -> list[Any]:
+        """The components that the store's data change."""
+        named = "judge", "metric", "category", "language", *_OF_VOTES
+        return [self._truths, *(self._fields[name] for name in named)]
+
+    @property
+    def _opened_outputs(self) -> list[Any]:
+        fields = dict.fromkeys([*self._fields.all, *self._offered_fields])
+        return [self._chosen, self._method, *fields, self._address.panel]
 
     def _with_progress(self, compute: Callable[..., dict[Any, Any]]) -> Callable[..., Any]:
         """Return a handler that says that it counts, if that takes longer than a moment."""
-        return progress_handler(lambda values, _track: compute(values), self._headline, _counting)
+        count = progress_handler(lambda values, _track: compute(values), self._headline, _counting)
 
-    def _show(self, values: dict[Any, Any], event: gr.SelectData) -> Iterator[dict[Any, Any]]:
-        if event.value == _(_TITLE):
-            yield from self._with_progress(self._opened)(values)
-        else:
-            yield {self._headline: gr.skip()}
+        def handle(values: dict[Any, Any]) -> Iterator[dict[Any, Any]]:
+            yield self._told(values)  # who reloads the page meanwhile gets the same
+            yield from count(values)
 
-    def _opened(self, values: dict[Any, Any]) -> dict[Any, Any]:
-        with user_errors(), self._store.cursor() as cursor:
-            known, benchmarks = self._judges(cursor), scores.benchmarks(cursor)
-            categories = comparisons.categories(cursor)
-            languages = comparisons.languages(cursor)
-        fields = self._fields
-        metric = fields["metric"]
-        chosen = values[metric] if values[metric] in benchmarks else next(iter(benchmarks), None)
-        truth = values[fields["truth"]] if known[Truth.BENCHMARK] else Truth.VOTES.value
-        prompts = {"category": categories, "language": languages}
-        return {
-            self._chosen: gr.Column(visible=any(known.values())),
-            self._truths: gr.Row(visible=bool(known[Truth.BENCHMARK])),
-            fields["truth"]: truth,
-            metric: fields.offering("metric", benchmarks, chosen, visible=len(benchmarks) > 1),
-            **{
-                fields[name]: fields.offering(name, there, values[fields[name]])
-                for name, there in prompts.items()
-            },
-            **self._judge_choices(
-                {**values, fields["truth"]: truth, metric: chosen}, known[Truth(truth)]
-            ),
-        }
+        return handle
+
+    def _open(self, values: dict[Any, Any], event: gr.EventData) -> dict[Any, Any]:
+        """Show the settings that an address asks for; without any, what the visitor chose."""
+        with user_errors():
+            asked, known = self._address.asked(event), self._known()
+            if asked:
+                judges = [*known.judges[Truth.VOTES], *known.judges[Truth.BENCHMARK]]
+                values = values | self._fields.filled(asked, {**known.others, "judge": judges})
+            values, offered = self._offered(values, known)
+            there = gr.Column(visible=any(known.judges.values()))
+            fields = {field: values[field] for field in self._fields.all}
+            told = self._told(values, event)
+            return {**fields, **offered, self._chosen: there, self._method: there, **told}
 
     def _turn(self, values: dict[Any, Any]) -> dict[Any, Any]:
-        with user_errors(), self._store.cursor() as cursor:
-            return self._judge_choices(
-                values, self._judges(cursor)[Truth(values[self._fields["truth"]])]
-            )
+        with user_errors():
+            values, offered = self._offered(values, self._known())
+        return {**offered, **self._refresh(values)}
 
-    def _judge_choices(self, values: dict[Any, Any], judges: list[str]) -> dict[Any, Any]:
-        """Offer judges, and show one of them."""
+    def _offered(
+        self, values: dict[Any, Any], known: KnownChoices
+    ) -> tuple[dict[Any, Any], dict[Any, Any]]:
+        """Return what is chosen of what the store has now, and the updates that offer it."""
         fields = self._fields
-        voted = Truth(values[fields["truth"]]) is Truth.VOTES
-        chosen = values[fields["judge"]]
-        judge = chosen if chosen in judges else next(iter(judges), None)
-        return {
-            fields["judge"]: fields.offering("judge", judges, judge),
-            **{fields[name]: gr.update(visible=voted) for name in _OF_VOTES},
-            **self._refresh({**values, fields["judge"]: judge}),
+        truth = Truth(values[fields["truth"]]) if known.judges[Truth.BENCHMARK] else Truth.VOTES
+        voted = truth is Truth.VOTES
+        there = {**known.others, "judge": known.judges[truth]}
+        shown = {"metric": {"visible": not voted and len(there["metric"]) > 1}}
+        updates = {
+            fields[name]: fields.offering(name, each, values[fields[name]], **shown.get(name, {}))
+            for name, each in there.items()
         }
+        chosen = {
+            fields[name]: fields.still(name, each, values[fields[name]])
+            for name, each in there.items()
+        }
+        of_votes = (fields[name] for name in _OF_VOTES)
+        updates |= {
+            self._truths: gr.Row(visible=bool(known.judges[Truth.BENCHMARK])),
+            **{field: gr.update(visible=voted, value=values[field]) for field in of_votes},
+        }
+        return {**values, **chosen, fields["truth"]: truth.value}, updates
+
+    def _known(self) -> KnownChoices:
+        with self._store.cursor() as cursor:
+            return KnownChoices(
+                self._judges(cursor),
+                {
+                    "metric": scores.benchmarks(cursor),
+                    "category": comparisons.categories(cursor),
+                    "language": comparisons.languages(cursor),
+                },
+            )
 
     def _judges(self, cursor: Cursor) -> dict[Truth, list[str]]:
         """Return who has given verdicts, and who has graded answers."""
@@ -217,6 +257,15 @@ class AuditTab:
         }
 
     def _refresh(self, values: dict[Any, Any]) -> dict[Any, Any]:
+        return {**self._counted(values), **self._told(values)}
+
+    def _told(self, values: dict[Any, Any], event: gr.EventData | None = None) -> dict[Any, Any]:
+        told = self._fields.told(values)
+        if values[self._fields["truth"]] != Truth.BENCHMARK:
+            told.pop("metric", None)
+        return self._address.told(told, event)
+
+    def _counted(self, values: dict[Any, Any]) -> dict[Any, Any]:
         if not values[self._fields["judge"]]:
             return {
                 self._headline: nothing_yet(_(NO_VERDICTS), self._offer),

@@ -32,6 +32,7 @@ from coupled_arena.ui.parts.choices import IS_DARK, Fields
 from coupled_arena.ui.parts.events import QUIET, UNSHOWN, user_errors
 from coupled_arena.ui.parts.figure_panel import drawn, figure_panel, figure_rows
 from coupled_arena.ui.parts.headline import headline, headline_place, hidden, how, nothing_yet
+from coupled_arena.ui.parts.settings_address import SettingsAddress
 from coupled_arena.ui.parts.uploads import read_once
 from coupled_arena.views.addresses import coupling_addresses
 from coupled_arena.views.figures import registry
@@ -45,7 +46,6 @@ from coupled_arena.views.words.coupling import (
 )
 from coupled_arena.views.words.methods import COUPLING as COUPLING_METHOD
 
-_TITLE = N_("Coupling")
 _LAYOUT = ((registry.SAVINGS,), (registry.VARIANCE, registry.COVARIANCE))
 _DRAWN = ("temperature", "top_p", "sampler")
 _ASKED = ("error", "repetitions")  # of the prompts that it would take
@@ -75,6 +75,7 @@ class CouplingTab:
         self._store = store
         self._offer = offer
         self._hidden: Hidden = hidden
+        self._address = SettingsAddress("coupling")
 
     def build(self) -> None:
         """Lay out the tab inside the current Blocks."""
@@ -82,18 +83,19 @@ class CouplingTab:
         build = self._fields.build
         self._dark = gr.Checkbox(visible=False)
         self._uploaded, self._shown = gr.State(None), gr.State(None)
+        with gr.Column() as self._chosen, gr.Row(elem_classes=["at-top"]):
+            build("metric", min_width=120)
+            build("category", min_width=120)
+            for name in _DRAWN:
+                build(name, gr.Dropdown, visible=False, min_width=120)
+            self._pair = gr.Dropdown(
+                [], label=_("Pair"), elem_id="coupling-pair", scale=2, min_width=280
+            )
         self._headline = headline_place("coupling-said")
         with gr.Column(elem_classes=["opening"]) as self._first_figure:
             first = figure_panel("coupling", registry.CURVES, first=True)
-        with gr.Column() as self._chosen:
-            with gr.Row():
-                build("metric", min_width=200)
-                build("category")
-                for name in _DRAWN:
-                    build(name, gr.Dropdown, visible=False)
-                self._pair = gr.Dropdown([], label=_("Pair"), elem_id="coupling-pair", scale=2)
-            with how(COUPLING_METHOD, N_("How this was computed")):
-                self._fields.build_others("error", "repetitions", "seeds")
+        with gr.Column() as self._method, how(COUPLING_METHOD, N_("How this was computed")):
+            self._fields.build_others("error", "repetitions", "seeds")
         with gr.Column(visible=False) as self._body:
             self._findings = gr.HTML(elem_id="coupling-findings", apply_default_css=False)
             self._plots = {registry.CURVES: first, **figure_rows("coupling", _LAYOUT)}
@@ -106,12 +108,12 @@ class CouplingTab:
                 self._file = gr.File(
                     label=_("Scores"), file_types=[*ENDINGS], height=120, elem_id="coupling-file"
                 )
+        self._address.build()
         self._bind()
 
-    def read_when_shown(self, page: gr.Blocks, tabs: gr.Tabs) -> None:
-        """Read the store whenever the tab is selected."""
+    def draw_for(self, page: gr.Blocks) -> None:
+        """Tell figures which background they have."""
         page.load(None, None, self._dark, js=IS_DARK, **QUIET)
-        tabs.select(self._show, self._inputs, self._outputs, **UNSHOWN, **_ONE)
 
     def _build_calculator(self) -> None:
         gr.Markdown(_(_CALCULATOR))
@@ -124,6 +126,9 @@ class CouplingTab:
         calm: dict[str, Any] = {**UNSHOWN, **_ONE, "trigger_mode": "always_last"}
         chosen = [*self._fields.changes(*_ASKED, "seeds"), self._pair.input]
         gr.on(chosen, self._refresh, self._inputs, self._outputs, **calm)
+        fields = dict.fromkeys([*self._fields.all, self._pair, self._address.panel])
+        opened = self._address.on_open(self._open_at, self._inputs, list(fields))
+        opened.then(self._refresh, self._inputs, self._outputs, **calm)
         asked = [self._fields[name].change for name in _ASKED]
         gr.on(asked, self._calculate, {*self._fields.all, self._shown}, self._needed, **calm)
         self._file.upload(self._open, {*self._inputs, self._file}, self._outputs, **_ONE)
@@ -144,16 +149,46 @@ class CouplingTab:
             self._headline,
             self._first_figure,
             self._chosen,
+            self._method,
             self._findings,
             self._body,
             *self._plots.values(),
             self._needed,
             self._table,
         ]
-        return [*self._of_the_store.values(), self._pair, self._uploaded, *shown]
+        fields = [*self._of_the_store.values(), self._pair, self._uploaded]
+        return [*fields, *shown, self._address.panel]
 
-    def _show(self, values: dict[Any, Any], event: gr.SelectData) -> dict[Any, Any]:
-        return self._refresh(values) if event.value == _(_TITLE) else {self._headline: gr.skip()}
+    def _open_at(self, values: dict[Any, Any], event: gr.EventData) -> dict[Any, Any]:
+        """Set the fields by an address; without settings they stay as the visitor chose."""
+        with user_errors():
+            asked = self._address.asked(event)
+            fields = self._fields.filled(asked, self._known(asked.get("metric"))) if asked else {}
+            values = {**values, **fields}
+            _, offered = self._offered(values)
+            if pair := asked.get("pair"):
+                offered[self._pair] = gr.Dropdown([pair], value=pair)
+            told = self._address.told({**self._told(values), **asked}, event)
+            return {**fields, **offered, **told}
+
+    def _known(self, metric: str | None) -> dict[str, list[Any]]:
+        """Return what these scores of the store can be chosen by."""
+        with self._store.cursor() as cursor:
+            known = list(scores.metrics(cursor))
+            if metric not in known:
+                return {"metric": known, "category": []}
+            categories = benchmark_scores.scored_categories(cursor, metric)
+            drawings = benchmark_scores.drawings(cursor, metric)
+        of_drawn = {name: [getattr(each, name) for each in drawings] for name in _DRAWN}
+        return {"metric": known, "category": categories, **of_drawn}
+
+    def _told(self, values: dict[Any, Any]) -> dict[str, str]:
+        """Return the settings as an address has them; scores from a file are in none."""
+        told = self._fields.told(values)
+        if values[self._uploaded] is not None:
+            for name in self._of_the_store:
+                told.pop(name, None)
+        return told
 
     def _open(self, values: dict[Any, Any]) -> dict[Any, Any]:
         with user_errors():
@@ -178,15 +213,16 @@ class CouplingTab:
         if values[self._uploaded] is None and not values[self._fields["metric"]]:
             return {
                 self._headline: nothing_yet(_(_EMPTY), self._offer),
-                **hidden(self._first_figure, self._chosen, self._body),
+                **hidden(self._first_figure, self._chosen, self._method, self._body),
                 **offered,
             }
-        offered |= {self._chosen: gr.Column(visible=True)}
+        offered |= {part: gr.Column(visible=True) for part in (self._chosen, self._method)}
         try:
             stored = self._read(values)
         except ScoreError as error:  # others may be chosen instead
             why = _("These scores say nothing yet. {why}").format(why=error)
             return {
+                **self._address.told(self._told(values)),
                 self._headline: headline(why),
                 **hidden(self._first_figure, self._body),
                 **offered,
@@ -197,8 +233,10 @@ class CouplingTab:
         at = names.index(values[self._pair]) if values[self._pair] in names else 0
         pair = found.pairs[at]
         drawings = coupling_drawings(found, pair)
+        chosen = {"pair": names[at]} if values[self._pair] in names else {}
         return {
             **offered,
+            **self._address.told({**self._told(values), **chosen}),
             self._pair: gr.Dropdown(names, value=names[at]),
             self._shown: pair,
             self._headline: headline(coupling_verdict(found, pair)),

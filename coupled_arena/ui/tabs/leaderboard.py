@@ -17,7 +17,7 @@ from coupled_arena.analysis.leaderboard.trend import LiveTrends
 from coupled_arena.analysis.model_sizes import LiveSizes
 from coupled_arena.analysis.reasons import read_reasons
 from coupled_arena.analysis.style.result import LiveStyle
-from coupled_arena.api.checks import SELECTING, mix_of, selection_of
+from coupled_arena.api.checks import SELECTING, selection_of
 from coupled_arena.api.rankings import BoardSettings, leaderboard
 from coupled_arena.core.choices import BoardSource
 from coupled_arena.core.language import N_, _
@@ -29,16 +29,12 @@ from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.store.tables.exclusions import BY_DEFAULT, Counting, excluded
 from coupled_arena.ui.parts.board_panels import MemoryPanel, StylePanel
 from coupled_arena.ui.parts.choices import IS_DARK, Fields
-from coupled_arena.ui.parts.events import FREE, QUIET, sent, user_errors
+from coupled_arena.ui.parts.events import FREE, QUIET, user_errors
 from coupled_arena.ui.parts.figure_panel import NARROW, drawn, figure_panel
 from coupled_arena.ui.parts.headline import headline, headline_place, how, nothing_yet
-from coupled_arena.ui.parts.panel import panel
+from coupled_arena.ui.parts.settings_address import SettingsAddress, read_weights, weights_text
 from coupled_arena.ui.parts.visitor import visitor
-from coupled_arena.views.addresses import (
-    BoardAddresses,
-    board_address,
-    read_board_address,
-)
+from coupled_arena.views.addresses import BoardAddresses
 from coupled_arena.views.figures import registry
 from coupled_arena.views.figures.leaderboard import (
     mode_figure,
@@ -96,6 +92,7 @@ class LeaderboardTab:
         self._style = StylePanel()
         self._memory = MemoryPanel()
         self._controls = BoardControls(store)
+        self._address = SettingsAddress("leaderboard")
 
     def build(self) -> None:
         """Lay out the tab inside the current Blocks."""
@@ -138,10 +135,10 @@ class LeaderboardTab:
             self._changes = gr.HTML(elem_id="board-changes", apply_default_css=False)
             self._mode_models = figure_panel("board", registry.MODES)
             self._mode_pairs = figure_panel("board", registry.MODE_PAIRS)
-        self._address = panel("leaderboard", "settings")
+        self._address.build()
         wiring: dict[str, Any] = {"inputs": self._inputs, "outputs": self._outputs}
         self._timer.tick(self._refresh, **wiring, **FREE)
-        self._address.look(self._open, **wiring, trigger_mode="multiple", **FREE)
+        self._address.on_open(self._open, **wiring)
         opened = {"inputs": self._inputs, "outputs": [self._heat, self._open_heat]}
         self._by_category.expand(self._show_categories, **opened, **FREE)
         self._by_category.collapse(lambda: False, None, self._open_heat, **FREE)
@@ -162,7 +159,7 @@ class LeaderboardTab:
             *(self._pair_table, self._judge, self._sizes, self._saved, *self._style.outputs),
             *self._memory.outputs,
             *(self._modes, self._changes, self._mode_models, self._mode_pairs),
-            *(self._address, self._by_category, self._heat, self._why, self._reasons),
+            *(self._address.panel, self._by_category, self._heat, self._why, self._reasons),
             *(*self._controls.settings, *self._controls.offered),
         ]
         return list(dict.fromkeys(outputs))
@@ -187,17 +184,15 @@ class LeaderboardTab:
         self, values: dict[Any, Any], request: gr.Request, event: gr.EventData
     ) -> Iterator[dict[Any, Any]]:
         """Show the settings that an address asks for; without any, what the visitor chose."""
-        query, number = sent(event, "query"), sent(event, "number")
         with user_errors():
-            asked = read_board_address(query if isinstance(query, str) else "")
+            asked = self._address.asked(event)
             chosen = self._controls.filled(asked) if asked else {}
             values = {**values, **chosen}
-            told = board_address(self._controls.told(values))
             offered = self._controls.offer(values) if asked else {}
             yield {
                 **offered,
                 **{field: chosen[field] for field in chosen if field not in offered},
-                self._address: {"address": told, "number": number},
+                **self._address.told(self._controls.told(values), event),
             }
         yield from self._refresh(values, request)
 
@@ -210,7 +205,7 @@ class LeaderboardTab:
                 yield {self._seen: gr.skip()}
                 return
             if seen and seen[0] != choice:
-                yield {self._address: {"address": board_address(self._controls.told(values))}}
+                yield self._address.told(self._controls.told(values))
             live, styles, trends, _categories = self._boards[choice.counting]
             settings = choice.settings
             estimates = live.get(
@@ -529,7 +524,7 @@ class BoardControls:
             judges = values[self._fields["judge"]], *(values[self.more_judges] or ())
             told["judge"] = ",".join(filter(None, judges))
         if mix := self._mix(values):
-            told["mix"] = ",".join(f"{name}={weight:g}" for name, weight in mix.items())
+            told["mix"] = weights_text(mix)
         return told | {name: "1" for name, field in self._flags.items() if values[field]}
 
     def filled(self, asked: dict[str, str]) -> dict[Any, Any]:
@@ -541,11 +536,11 @@ class BoardControls:
         values = self._fields.filled({**asked, **first}, offered)
         chosen = [each for each in more if each in known["judge"]][: MOST_JUDGES - 1]
         values[self.more_judges] = chosen
-        weights = dict(mix_of([asked["mix"]])) if asked.get("mix") else {}
+        weights = read_weights(asked.get("mix", ""))
         named = self._mixed()
         values[self._named] = named
         values |= {
-            slider: min(weights.get(name, 0), 10)
+            slider: min(max(weights.get(name, 0), 0), 10)
             for slider, name in zip(self._weights, named, strict=False)
         }
         return values | {field: asked.get(name) == "1" for name, field in self._flags.items()}

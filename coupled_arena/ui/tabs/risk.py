@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -46,6 +46,7 @@ from coupled_arena.ui.parts.headline import (
     progress_handler,
     with_progress,
 )
+from coupled_arena.ui.parts.settings_address import SettingsAddress, read_weights, weights_text
 from coupled_arena.ui.parts.uploads import read_once
 from coupled_arena.views.addresses import model_address, replies_address
 from coupled_arena.views.figures import registry
@@ -54,7 +55,6 @@ from coupled_arena.views.tables.risk import RiskModel, risk_models, with_battles
 from coupled_arena.views.words.methods import RISK as RISK_METHOD
 from coupled_arena.views.words.risk import risk_details, risk_verdict
 
-_TITLE = N_("Risk")
 _PAIRINGS = [(N_("The same prompts"), ""), (N_("Independent samples"), "independent")]
 _REPLIES_HERE = N_(
     "The replies here, with their length, repetition, refusals, scores and verdicts. Rounds "
@@ -65,6 +65,8 @@ _SCORES_FILE = N_(
     "model, prompt and a column for each metric."
 )
 _MOST_MODELS, _MOST_METRICS, _MOST_SCORES = 30, 10, 400_000  # the command line takes more
+_NONE = "-"  # in an address, of a field that is empty and usually is not
+_OF_REPLIES = "stored_metrics"  # in an address; those that a portfolio ranks by are others
 _SPARE = 2  # times the fewest bootstrap samples that many models take
 # Each takes all cores for a second or more.
 _ONE: dict[str, Any] = {
@@ -92,21 +94,30 @@ class RiskTab:
         self._stored = stored
         self._offer = offer
         self._kept = KeptReports()
+        self._address = SettingsAddress("risk")
 
     def build(self) -> None:
         """Lay out the tab inside the current Blocks."""
         self._scores, self._behind = gr.State(None), gr.State(None)
+        self._asked = gr.State({})  # the settings that the address asked for
         self._fields = Fields(risk, "risk")
         self._dark = gr.Checkbox(visible=False)
+        with gr.Column(visible=False) as self._chosen, gr.Row(elem_classes=["at-top"]):
+            self._view = gr.Dropdown([], label=_("Rank by"), elem_id="risk-view", min_width=220)
         self._headline = headline_place("risk-said")
         with gr.Column(elem_classes=["opening"]) as self._first_figure:
             tails = figure_panel("risk", registry.TAILS, first=True)
         with gr.Column(visible=False) as self._body:
-            self._build_controls()
+            with how(RISK_METHOD, N_("How this was computed, and weights")):
+                self._build_method()
             self._findings = gr.HTML(elem_id="risk-findings", apply_default_css=False)
             self._table = gr.HTML(elem_id="risk-table", apply_default_css=False)
             self._plots = {registry.TAILS: tails, **figure_rows("risk", _LAYOUT)}
         self._build_sources()
+        self._address.build()
+        self._wire()
+
+    def _wire(self) -> None:
         opened: dict[str, Any] = {"outputs": self._opened_outputs}
         self._file.upload(self._read, {self._file, self._dark}, **opened, **_ONE)
         self._from_store.click(
@@ -116,25 +127,25 @@ class RiskTab:
             **UNSHOWN,
             **_ONE,
         )
+        calm: dict[str, Any] = {"trigger_mode": "always_last", **UNSHOWN, **_ONE}
+        shown = {self._headline, self._scores, self._behind, self._dark, *self._controls}
+        outputs = [self._asked, *self._stored.outputs, self._address.panel]
+        asked = self._address.on_open(self._open, self._stored.inputs, outputs)
+        asked.then(self._show, {self._asked, *shown, *self._stored.inputs}, **opened, **calm)
         gr.on(
             [
                 *(self._view.input, self._pairing.input, *self._fields.changes()),
                 *(slider.release for slider in self._weights),
             ],
             progress_handler(self._refresh, self._headline, _computing),
-            {self._headline, self._scores, self._behind, self._dark, *self._controls},
+            shown,
             self._outputs,
-            trigger_mode="always_last",
-            **UNSHOWN,
-            **_ONE,
+            **calm,
         )
 
-    def wire(self, page: gr.Blocks, tabs: gr.Tabs) -> None:
-        """Tell figures which background they have, and show and offer what the store has."""
+    def draw_for(self, page: gr.Blocks) -> None:
+        """Tell figures which background they have."""
         page.load(None, None, self._dark, js=IS_DARK, **QUIET)
-        self._stored.offer_when_shown(tabs, _(_TITLE))
-        inputs = {self._scores, self._dark, *self._stored.inputs}
-        tabs.select(self._show, inputs, self._opened_outputs, **UNSHOWN, **_ONE)
 
     def _build_sources(self) -> None:
         title = _("Which replies, or scores from a file")
@@ -145,9 +156,8 @@ class RiskTab:
                 label=_("Scores"), file_types=[*ENDINGS], height=120, elem_id="risk-file"
             )
 
-    def _build_controls(self) -> None:
+    def _build_method(self) -> None:
         with gr.Row():
-            self._view = gr.Dropdown([], label=_("Rank by"), elem_id="risk-view", min_width=220)
             self._fields.build("metrics", min_width=280)
             self._fields.build("lower_is_better")
         with gr.Row():
@@ -155,7 +165,7 @@ class RiskTab:
                 gr.Slider(0, 1, 1, step=0.05, visible=False, min_width=200, elem_id=f"weight-{at}")
                 for at in range(_MOST_METRICS)
             ]
-        with how(RISK_METHOD, N_("How this was computed")), gr.Row():
+        with gr.Row():
             self._fields.build("alpha")
             self._fields.build("tail_p")
             self._fields.build("portfolio", gr.Radio)
@@ -170,17 +180,28 @@ class RiskTab:
 
     @property
     def _outputs(self) -> list[Any]:
-        words = [self._headline, self._first_figure, self._body, self._findings]
-        return [*words, self._table, *self._plots.values()]
+        words = [self._headline, *self._places, self._findings]
+        return [*words, self._table, *self._plots.values(), self._address.panel]
+
+    @property
+    def _places(self) -> list[gr.Column]:
+        return [self._chosen, self._first_figure, self._body]
 
     @property
     def _opened_outputs(self) -> list[Any]:
         return [self._scores, self._behind, *self._controls, *self._outputs]
 
-    def _show(self, values: dict[Any, Any], event: gr.SelectData) -> Iterator[dict[Any, Any]]:
-        """Rank by the replies here, unless there is a ranking already."""
-        if event.value != _(_TITLE) or values[self._scores] is not None:
-            yield {self._headline: gr.skip()}
+    def _open(self, values: dict[Any, Any], event: gr.EventData) -> dict[Any, Any]:
+        """Choose replies by an address; without settings they stay as the visitor chose."""
+        with user_errors():
+            asked = self._address.asked(event)
+        offered = self._stored.offered(values, asked)
+        return {self._asked: asked, **offered, **self._address.told(asked, event)}
+
+    def _show(self, values: dict[Any, Any]) -> Iterator[dict[Any, Any]]:
+        """Rank by the replies here, unless there is a ranking already and nothing else is asked."""
+        if values[self._scores] is not None and not values[self._asked]:
+            yield self._told(values)
             return
         try:
             yield from with_progress(partial(self._read_stored, values), self._headline, _computing)
@@ -189,7 +210,7 @@ class RiskTab:
                 self._headline: nothing_yet(
                     _("Nothing to rank yet. {why}").format(why=error.message), self._offer
                 ),
-                **hidden(self._first_figure, self._body),
+                **hidden(*self._places),
             }
 
     def _read(self, values: dict[Any, Any]) -> dict[Any, Any]:
@@ -214,29 +235,21 @@ class RiskTab:
         _check_size(scores)
         names = list(scores.metrics)
         views = names if len(names) == 1 else [PORTFOLIO, *names]
-        pairing = "" if scores.paired else "independent"
-        metrics, lower = self._fields["metrics"], self._fields["lower_is_better"]
-        start = {
-            **{each: each.value for each in self._fields.all},
-            self._view: views[0],
-            metrics: names,
-            lower: sorted(scores.lower_is_better),
-            self._pairing: pairing,
-            **dict.fromkeys(self._weights, 1.0),
-        }
+        start = self._start(scores, views, values.get(self._asked) or {})
         opened = {self._scores: scores, self._behind: behind}
         shown = self._refresh({**values, **start, **opened}, track)
         several = len(names) > 1
+        chosen, lower = (self._fields[name] for name in ("metrics", "lower_is_better"))
         return {
             **start,
             **shown,
             **opened,
-            self._view: gr.Dropdown(views, value=views[0], visible=several),
-            metrics: gr.Dropdown(names, value=names, multiselect=True, visible=several),
+            self._view: gr.Dropdown(views, value=start[self._view], visible=several),
+            chosen: gr.Dropdown(names, value=start[chosen], multiselect=True, visible=several),
             lower: gr.Dropdown(names, value=start[lower], multiselect=True),
             **{
                 slider: gr.Slider(
-                    value=1.0,
+                    value=start[slider],
                     label=_("Weight of {name}").format(name=names[at]) if at < len(names) else "",
                     visible=several and at < len(names),
                 )
@@ -244,17 +257,66 @@ class RiskTab:
             },
         }
 
+    def _start(
+        self, scores: RiskScores, views: list[str], asked: Mapping[str, str]
+    ) -> dict[Any, Any]:
+        """Return what the controls have for new scores, by an address or else as usual."""
+        asked = {name: "" if text == _NONE else text for name, text in asked.items()}
+        names = list(scores.metrics)
+        usual = {"metrics": names, "lower_is_better": sorted(scores.lower_is_better)}
+        fields = self._fields.filled(asked, dict.fromkeys(usual, names))
+        fields |= {self._fields[name]: usual[name] for name in usual if name not in asked}
+        weights = read_weights(asked.get("weights", ""))
+        pairings = [value for _label, value in _PAIRINGS]
+        pairing = asked.get("pairing", _pairing(scores))
+        view = asked.get("view")
+        return {
+            **fields,
+            self._view: view if view in views else views[0],
+            self._pairing: pairing if pairing in pairings else _pairing(scores),
+            **dict.fromkeys(self._weights, 1.0),
+            **{
+                slider: min(max(weights.get(name, 1.0), 0.0), 1.0)
+                for slider, name in zip(self._weights, names, strict=False)
+            },
+        }
+
+    def _told(self, values: dict[Any, Any]) -> dict[Any, Any]:
+        """Return the update of the address; scores from a file are in none."""
+        scores, behind = values[self._scores], values[self._behind]
+        if behind is None:
+            return self._address.told({})
+        views = [values[self._view]] if len(scores.metrics) == 1 else [PORTFOLIO, *scores.metrics]
+        usual = self._start(scores, views, {})
+        told = self._fields.told(values)
+        for name in ("metrics", "lower_is_better"):
+            told.pop(name, None)
+            chosen: list[str] = values[self._fields[name]] or []
+            if set(chosen) != set(usual[self._fields[name]]):
+                told[name] = ",".join(chosen) or _NONE
+        weights = {
+            name: values[slider]
+            for slider, name in zip(self._weights, scores.metrics, strict=False)
+            if values[slider] != usual[slider]
+        }
+        if weights:
+            told["weights"] = weights_text(weights)
+        for name, field in (("view", self._view), ("pairing", self._pairing)):
+            if values[field] != usual[field]:
+                told[name] = values[field] or _NONE
+        return self._address.told({**behind.asked, **told})
+
     def _refresh(self, values: dict[Any, Any], track: Track = iter) -> dict[Any, Any]:
         scores: RiskScores | None = values[self._scores]
         if scores is None:
-            return hidden(self._first_figure, self._body)
+            return hidden(*self._places)
         with user_errors():
             report, view = self._report(scores, values, track)
         dark = bool(values[self._dark])
         return {
             self._headline: headline(risk_verdict(report, view)),
-            self._first_figure: gr.Column(visible=True),
-            self._body: gr.Column(visible=True),
+            **self._told(values),
+            **{place: gr.Column(visible=True) for place in self._places},
             self._findings: risk_details(report, view),
             self._table: _models(report, view, values[self._behind]),
             **{
@@ -293,6 +355,10 @@ class RiskTab:
         return report, report.view
 
 
+def _pairing(scores: RiskScores) -> str:
+    return "" if scores.paired else "independent"
+
+
 def _computing(share: float) -> str:
     return _("Ranking the models: {share:.0%} …").format(share=share)
 
@@ -323,10 +389,17 @@ def _check_size(scores: RiskScores) -> None:
 
 @dataclass(frozen=True)
 class BattlesBehind:
-    """How many battles each model has answered, of one mode or all."""
+    """How many battles each model has answered, of one mode or all.
+
+    Attributes
+    ----------
+    asked : mapping of str to str
+        What was chosen of the replies, as an address has it.
+    """
 
     counts: dict[str, int]
     mode: Mode | None
+    asked: Mapping[str, str]
 
     def address(self, row: RiskModel, column: str) -> str | None:
         """Return where a cell of `tables.risk.with_battles` leads."""
@@ -366,32 +439,38 @@ class StoredReplies:
             self._fields.build("judge")
             self._fields.build("mode", gr.Radio)
 
-    def offer_when_shown(self, tabs: gr.Tabs, title: str) -> None:
-        """Fill the choices whenever the tab of this title is selected."""
-
-        def offer(values: dict[Any, Any], event: gr.SelectData) -> dict[Any, Any]:
-            return self._offer(values) if event.value == title else {offered[0]: gr.skip()}
-
-        known = [self._fields[name] for name in ("models", "metrics", "judge")]
-        offered = [self._place, *known]
-        tabs.select(offer, self.inputs, offered, **QUIET)
-
     @property
     def inputs(self) -> set[Any]:
         """All components that `read` needs."""
         return set(self._fields.all)
 
-    def _offer(self, values: dict[Any, Any]) -> dict[Any, Any]:
+    @property
+    def outputs(self) -> list[Any]:
+        """All components that `offered` changes."""
+        return [self._place, *self._fields.all]
+
+    def offered(self, values: dict[Any, Any], asked: Mapping[str, str]) -> dict[Any, Any]:
+        """Return the fields with what the store has now, chosen as an address asks.
+
+        Parameters
+        ----------
+        asked : mapping of str to str
+            Without settings the fields stay as the visitor chose.
+        """
         with self._store.cursor() as cursor:
             models = replies.models(cursor, revealed_only=True)
             metrics = [name for name in metrics_here(cursor) if name != VERDICTS]
             judges = comparisons.judges(cursor)
         fields = self._fields
+        if asked:
+            known = {"models": models, "metrics": metrics, "judge": judges}
+            values = fields.filled({**asked, "metrics": asked.get(_OF_REPLIES, "")}, known)
         return {
             self._place: gr.Column(visible=bool(models)),
             fields["models"]: _several(models, values[fields["models"]]),
             fields["metrics"]: _several(metrics, values[fields["metrics"]]),
             fields["judge"]: fields.offering("judge", judges, values[fields["judge"]]),
+            fields["mode"]: values[fields["mode"]],
         }
 
     def read(self, values: dict[Any, Any]) -> RiskScores:
@@ -415,7 +494,10 @@ class StoredReplies:
         """Return the battles that each model of these scores has answered."""
         mode = self._fields.read(values)["mode"].mode
         counts = battles_of_models(self._store, scores.models, self._hidden, mode)
-        return BattlesBehind(counts, mode)
+        asked = self._fields.told(values)
+        if "metrics" in asked:
+            asked[_OF_REPLIES] = asked.pop("metrics")
+        return BattlesBehind(counts, mode, asked)
 
 
 def _several(offered: list[str], chosen: list[str] | None) -> gr.Dropdown:

@@ -49,6 +49,7 @@ def test_the_tab_audit(site, visit):
     assert page.locator("#audit-table tbody tr").count() == 2
     of_the_board = "Between the same two models the verdicts explain"
     assert page.locator("#audit-findings").get_by_text(of_the_board).count() == 1
+    page.get_by_role("button", name="How this was computed").first.click()
     page.locator("#audit-ties").get_by_text("Ties left out").click()
     page.wait_for_function(
         "document.querySelector('#audit-bias .js-plotly-plot').layout.meta.method"
@@ -151,6 +152,7 @@ def risk_of_a_file(page, path):
     assert "Portfolio of 2 metrics" in page.inner_text("#risk-tails")
     page.locator("#risk-tails-foot summary").click()
     page.locator("#risk-tails-foot .settings").get_by_text("Independent copula").wait_for()
+    page.get_by_role("button", name="How this was computed, and weights").click()
     enter(page.locator("#weight-1 input[type=number]"), "0")
     page.locator("#weight-1 input[type=number]").press("Tab")
     page.wait_for_selector("#risk-said .headline >> text=left fails least badly")
@@ -167,6 +169,27 @@ def risk_of_a_file(page, path):
     path.write_text("model,prompt\n")
     page.set_input_files("#risk-file input[type=file]", str(path))
     page.wait_for_selector("text=The first line of scores.csv must name the columns")
+
+
+def test_settings_of_research_tabs_survive_a_reload(site, visit):
+    page = visit(f"{site.url}/?tab=audit")
+    page.wait_for_selector("#audit-said .headline >> text=10 human votes with gpt are worth")
+    page.locator("#audit-mode").get_by_text("Coupled").click()
+    page.wait_for_url("**/?tab=audit&judge=gpt&mode=coupled")
+    page.reload()
+    page.wait_for_selector("#audit-findings", state="visible")
+    assert page.locator("#audit-mode input[value=coupled]").is_checked()
+    open_tab(page, "Risk")
+    page.wait_for_selector("#risk-said .headline >> text=left ranks ahead")
+    page.locator("#risk-view input").click()
+    page.get_by_role("option", name="quiz").click()
+    page.wait_for_url("**/?tab=risk&view=quiz")
+    page.reload()
+    page.locator("#risk-tails", has_text=re.compile("quiz", re.IGNORECASE)).wait_for()
+    assert page.locator("#risk-view input").input_value() == "quiz"
+    page.go_back()
+    page.wait_for_selector("#audit-findings", state="visible")
+    assert page.locator("#audit-mode input[value=coupled]").is_checked()
 
 
 def test_the_tab_experiments(site, visit):

@@ -107,6 +107,8 @@ def coupling_is_read_from_the_store_and_from_a_file(page, tmp_path):
 
 def a_judge_is_held_against_the_benchmark(page):
     open_tab(page, "Audit")
+    page.get_by_role("button", name="How this was computed, and filters").click()
+    page.locator("#audit-ties").wait_for(state="visible")
     page.get_by_label("A benchmark's right answers").click()
     headline = page.locator("#audit-said .headline")
     headline.get_by_text("10 checked answers with bob are worth").wait_for()

@@ -4,10 +4,10 @@
                              [--tokens N] [--rounds N] [--device cuda] [--json]
 
 First whether the noise made there is the processor's, to the bit. Then tokens per second, prompts
-apart, and ours as a share of each of the others: `generate`; vLLM with its own sampler, where it
-is installed; bare forward steps; and the floor, which is to read all weights once a step, as fast
-as a large copy moves bytes. Last how often a step of ours waits for the device, and in which lines.
-Without a GPU it can be tried with `--device cpu`.
+apart, and ours as a share of each of the others: `generate`; vLLM with its own sampler and with the
+plugin, where it is installed; bare forward steps; and the floor, which is to read all weights once
+a step, as fast as a large copy moves bytes. Last how often a step of ours waits for the device, and
+in which lines. Without a GPU it can be tried with `--device cpu`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import json
 import time
 import warnings
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -29,9 +30,11 @@ from coupled_arena.core.catalog import ModelSpec
 from coupled_arena.core.settings import load_settings
 from coupled_arena.generation.loading import load
 from coupled_arena.generation.noise import gumbel_blocks, noise_words
+from coupled_arena.generation.served_draw import ARGUMENT, ServedDraw
 from coupled_arena.generation.weights import local_folder
 
 COMPARED = ("generate", "ours", "bare")
+RUNNER_V2 = "coupled_arena.generation.vllm_runner_v2:CoupledNoise"
 COPIED = 1 << 29  # bytes
 
 
@@ -129,21 +132,34 @@ def host_waits(model: Any, prompts: generation.Prompts, tokens: int) -> dict[str
 
 
 def vllm(spec: ModelSpec, cache: Path) -> dict[str, generation.Engine]:
-    """Return vLLM as an engine, where it can be imported and reads the same weights."""
+    """Return vLLM as engines, where it can be imported and reads the same weights.
+
+    One draws by vLLM's own sampler, the other by the plugin from the arena's noise.
+    """
     if find_spec("vllm") is None or spec.quantization.startswith("bnb"):
         return {}
     from vllm import LLM, SamplingParams  # pyright: ignore[reportMissingImports]
 
-    where = str(local_folder(spec, cache) or spec.hub)
-    server = LLM(where, dtype=spec.dtype, max_model_len=2048, gpu_memory_utilization=0.4)
+    nucleus, where = generation.NUCLEUS, str(local_folder(spec, cache) or spec.hub)
+    held = {"dtype": spec.dtype, "max_model_len": 2048, "gpu_memory_utilization": 0.3}
 
-    def engine(_: Any, prompts: generation.Prompts, tokens: int) -> None:
-        drawn = {"temperature": generation.NUCLEUS.temperature, "top_p": generation.NUCLEUS.top_p}
-        sampling = SamplingParams(min_tokens=tokens, max_tokens=tokens, ignore_eos=True, **drawn)
-        asked = [{"prompt_token_ids": list(prompt)} for prompt in prompts]
-        server.generate(asked, sampling, use_tqdm=False)
+    def engine(plugins: list[str], params: Callable[[int], dict[str, Any]]) -> generation.Engine:
+        server = LLM(where, **held, logits_processors=plugins or None)
 
-    return {"vllm": engine}
+        def answer(_: Any, prompts: generation.Prompts, tokens: int) -> None:
+            length = {"min_tokens": tokens, "max_tokens": tokens, "ignore_eos": True}
+            sampling = [SamplingParams(**length, **params(at)) for at in range(len(prompts))]
+            asked = [{"prompt_token_ids": list(prompt)} for prompt in prompts]
+            server.generate(asked, sampling, use_tqdm=False)
+
+        return answer
+
+    def coupled(at: int) -> dict[str, Any]:
+        draw = ServedDraw(at, 0, nucleus.temperature, nucleus.top_k, nucleus.top_p, ())
+        return {"temperature": 0, "extra_args": {ARGUMENT: draw.to_argument()}}
+
+    own = {"temperature": nucleus.temperature, "top_p": nucleus.top_p}
+    return {"vllm": engine([], lambda _: own), "vllm coupled": engine([RUNNER_V2], coupled)}
 
 
 if __name__ == "__main__":

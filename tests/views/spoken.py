@@ -366,6 +366,9 @@ def _gates():
         yield from _gate(report, replace(row, verdict=verdict, known_after=known))
         yield from _gate(report, replace(row, verdict=verdict, known_after=known, **groups))
         yield verdict_name(verdict)
+    for difference in (-0.01, 0.0, 0.01):
+        good = replace(row, verdict=Verdict.AS_GOOD, difference=difference)
+        yield from _gate(report, good)
     for further in (1, 30, None):
         for changes in ({}, groups, {"method": BOARD}):
             yield from _gate(report, replace(row, further=further, **changes))

@@ -33,7 +33,7 @@ _NONE = N_("Battles appear here once somebody has voted on them. Filters may lea
 _MODES = {
     Mode.COUPLED: N_("coupled"),
     Mode.INDEPENDENT: N_("independent"),
-    Mode.UNKNOWN: N_("imported, noise unknown"),
+    Mode.UNKNOWN: N_("imported, random numbers unknown"),
 }
 _ORIGINS = {
     Origin.ARENA: N_("{when}, by the battle tab"),
@@ -299,7 +299,7 @@ def _facts(battle: Battle) -> list[list[str]]:
     facts = [
         (_("Battle"), battle.id),
         (_("Made (UTC)"), _(_ORIGINS[battle.origin]).format(when=_moment(battle.created_at))),
-        (_("Noise"), _(_MODES[battle.mode])),
+        (_("Random numbers"), _(_MODES[battle.mode])),
     ]
     if battle.experiment is not None:
         run = _("{run}, repetition {n}").format(run=battle.experiment, n=battle.repetition)

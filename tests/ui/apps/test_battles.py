@@ -202,7 +202,7 @@ def test_a_link_can_be_opened_beside(page):
 def test_filters_make_an_address(page):
     shown = page.locator(FOUND)
     assert page.locator(COUNT).inner_text() == "46 battles."
-    page.get_by_label("Noise").select_option("coupled")
+    page.get_by_label("Random numbers").select_option("coupled")
     page.wait_for_url("**/?tab=battles&mode=coupled")
     settle(page)
     assert page.locator(COUNT).inner_text() == "24 battles."
@@ -213,7 +213,7 @@ def test_filters_make_an_address(page):
     assert shown.locator("a").all_inner_texts() == ["Question 4?"]
     page.go_back()
     settle(page)
-    assert page.get_by_label("Noise").input_value() == "coupled"
+    assert page.get_by_label("Random numbers").input_value() == "coupled"
     assert page.get_by_label("Words in question").input_value() == ""
     assert shown.count() == 20
     if not page.get_by_label("Category").is_visible():

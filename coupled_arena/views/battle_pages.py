@@ -81,16 +81,17 @@ def count_words(found: FoundBattles) -> str:
 
 def _count_text(word: Rater, n: int) -> str:
     if word is Rater.PEOPLE:
-        return ngettext("{n:,} vote on pairs, {where}.", "{n:,} votes on pairs, {where}.", n)
+        return ngettext("{n:,} comparison, {where}.", "{n:,} comparisons, {where}.", n)
     return ngettext("{n:,} verdict on pairs, {where}.", "{n:,} verdicts on pairs, {where}.", n)
 
 
 def _hidden_text(word: Rater, n: int) -> str:
     if word is Rater.PEOPLE:
         return ngettext(
-            "{n:,} more vote is hidden, because people may still be asked to vote on the battle.",
-            "{n:,} more votes are hidden, because people may still be asked to vote on the "
-            "battles.",
+            "{n:,} more comparison is hidden, because people may still be asked to vote on the "
+            "battle.",
+            "{n:,} more comparisons are hidden, because people may still be asked to vote on "
+            "the battles.",
             n,
         )
     return ngettext(

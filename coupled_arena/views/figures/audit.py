@@ -71,8 +71,10 @@ def bias_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
 
 
 def efficiency_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
-    """Draw what ten votes are worth with the judge, against the ceiling of twenty."""
+    """Draw what ten votes are worth with the judge, and the ceiling of twenty where it binds."""
     theme = theme_for(dark)
+    # Of other models the line says nothing, and the axis up to it would be empty.
+    limited = any(row.at_frontier for row in audit.models)
     known = _known(audit, lambda row: row.tau_max)
     dots = interval_dots([(at, *_worth_of_ten(row)) for at, row in known], theme)
     dots["hovertext"] = [
@@ -98,7 +100,7 @@ def efficiency_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
             ),
             key(
                 (_BAR, theme.pale, interval_at(audit.alpha)),
-                (_LINE, theme.text, _("ceiling at the frontier")),
+                *([(_LINE, theme.text, _("limit of a judge no better than the model"))] * limited),
             ),
         ),
         numbers=audit_models(audit).only(
@@ -110,9 +112,13 @@ def efficiency_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
     labels = _row_labels(
         audit, lambda row: row.tau_max, lambda row: number(10 * _of(row.tau_max), ".1f")
     )
-    widest = max([_CEILING, *(_worth_of_ten(row)[2] for _at, row in known)])
-    axis = {"range": [9.6, 1.1 * widest], "title": axis_title(by_truth(audit, "without"), theme)}
-    traces = [_rule(_CEILING, audit, theme.text), dots, now]
+    ends = [_CEILING] * limited + [_worth_of_ten(row)[2] for _at, row in known]
+    reach = max([1.0, *(end - 10 for end in ends)])
+    axis = {
+        "range": [10 - 0.04 * reach, 10 + 1.15 * reach],
+        "title": axis_title(by_truth(audit, "without"), theme),
+    }
+    traces = [*([_rule(_CEILING, audit, theme.text)] * limited), dots, now]
     return row_figure(traces, labels, theme, head, axis)
 
 

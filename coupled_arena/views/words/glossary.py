@@ -54,7 +54,8 @@ GLOSSARY: tuple[Term, ...] = (
         N_("random numbers"),
         N_("random numbers"),
         N_(
-            "They choose each word of an answer: coupled models share them, independent ones do not."
+            "They choose each word of an answer: coupled models share them, independent ones do "
+            "not."
         ),
         inline=False,
     ),

@@ -109,7 +109,7 @@ def a_judge_is_held_against_the_benchmark(page):
     open_tab(page, "Audit")
     page.get_by_label("A benchmark's right answers").click()
     headline = page.locator("#audit-said .headline")
-    headline.get_by_text("10 checked answers with bob are worth").wait_for()
+    headline.get_by_text("With bob, 10 checked answers tell as much as").wait_for()
     page.locator("#audit-bias .js-plotly-plot").wait_for()
     page.get_by_text("How many more votes").wait_for(state="hidden")
     page.locator("#audit-ties").wait_for(state="hidden")

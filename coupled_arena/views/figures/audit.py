@@ -23,7 +23,7 @@ from coupled_arena.views.figures.rows import (
     rate_axis,
     row_figure,
 )
-from coupled_arena.views.figures.theme import head_of, key, theme_for
+from coupled_arena.views.figures.theme import Theme, head_of, key, theme_for
 from coupled_arena.views.levels import interval_at
 from coupled_arena.views.tables.audit import audit_models
 from coupled_arena.views.words.audit_texts import by_truth
@@ -80,15 +80,6 @@ def efficiency_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
     dots["hovertext"] = [
         f"<b>{escape(row.model)}</b><br>{_agrees(audit, row)}" for _at, row in known
     ]
-    now = marks(
-        [10 * _of(row.tau) for _at, row in known if row.tau is not None],
-        [at for at, row in known if row.tau is not None],
-        "rgba(0,0,0,0)",
-        line={"width": 2.5, "color": theme.other},
-    )
-    now["hovertext"] = [
-        _("now {worth:.1f}").format(worth=10 * row.tau) for _at, row in known if row.tau is not None
-    ]
     head = head_of(
         registry.EFFICIENCY,
         title=by_truth(audit, "worth_title"),
@@ -118,8 +109,19 @@ def efficiency_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
         "range": [10 - 0.04 * reach, 10 + 1.15 * reach],
         "title": axis_title(by_truth(audit, "without"), theme),
     }
-    traces = [*([_rule(_CEILING, audit, theme.text)] * limited), dots, now]
-    return row_figure(traces, labels, theme, head, axis)
+    rule = [_rule(_CEILING, audit, theme.text)] * limited
+    return row_figure([*rule, dots, _worth_now(known, theme)], labels, theme, head, axis)
+
+
+def _worth_now(known: list[tuple[int, ModelAudit]], theme: Theme) -> dict[str, Any]:
+    """Return rings at what ten votes are worth with the verdicts that exist."""
+    rows = [(at, row.tau) for at, row in known if row.tau is not None]
+    rings = marks(
+        *([10 * tau for _at, tau in rows], [at for at, _tau in rows], "rgba(0,0,0,0)"),
+        line={"width": 2.5, "color": theme.other},
+    )
+    rings["hovertext"] = [_("now {worth:.1f}").format(worth=10 * tau) for _at, tau in rows]
+    return rings
 
 
 def agreement_figure(audit: Audit, *, dark: bool = False) -> go.Figure:

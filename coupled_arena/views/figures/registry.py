@@ -283,9 +283,9 @@ SECOND_ORDER = Figure(
 MEAN_RISK = Figure(
     "risk",
     "mean_risk",
-    N_("Mean less risk"),
+    N_("Mean minus risk"),
     N_(
-        "The mean of a model's scores less its risk, for five kinds of risk. Each axis runs from "
+        "The mean of a model's scores minus its risk, for five kinds of risk. Each axis runs from "
         "the worst model to the best. Four of the risks never contradict dominance in the second "
         "order. The standard deviation may, because it counts good surprises as risk, too."
     ),

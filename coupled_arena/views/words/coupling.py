@@ -154,12 +154,12 @@ def _identity(pair: PairSavings) -> str:
     gap, error = pair.identity_gap, pair.identity_gap_error
     if abs(gap) <= 3 * error:
         text = _(
-            "Proposition 1 within prompts: independent variance, less coupled variance, less "
-            "twice the covariance, is {gap:+.4f} ± {error:.4f}, as chance allows."
+            "Proposition 1 within prompts: independent variance minus coupled variance minus "
+            "twice the covariance is {gap:+.4f} ± {error:.4f}, as chance allows."
         )
     else:
         text = _(
-            "Proposition 1 within prompts: independent variance, less coupled variance, less "
-            "twice the covariance, is {gap:+.4f} ± {error:.4f}, more than chance explains."
+            "Proposition 1 within prompts: independent variance minus coupled variance minus "
+            "twice the covariance is {gap:+.4f} ± {error:.4f}, more than chance explains."
         )
     return text.format(gap=gap, error=error)

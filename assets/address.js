@@ -18,7 +18,7 @@
     risk: say("Risk"),
     experiments: say("Experiments"),
     compare: say("Compare"),
-    battles: say("Battles"),
+    battles: say("Past battles"),
     data: say("Data"),
     votes: say("Votes"), // of admins, whom the server lets see it a moment later
   };

@@ -36,7 +36,7 @@ const choicesOf = () => offered().flatMap(([, choices]) => choices);
 const ask = () => {
   clearTimeout(pausing);
   questions += 1; // an answer to what was typed before comes too late
-  if (!tabs().some((tab) => named(tab) === say("Battles"))) return;
+  if (!tabs().some((tab) => named(tab) === say("Past battles"))) return;
   const number = questions;
   pausing = setTimeout(() => trigger("find", { words, number }), PAUSE);
 };

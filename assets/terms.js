@@ -3,7 +3,7 @@
 // the heading itself sorts. What a term means is told to screen readers as its description.
 (() => {
   const SENTENCES = ".headline, .method, .findings li, .figure-foot details p";
-  const LABELS = "[data-testid=block-info]";
+  const LABELS = "[data-testid=block-info], .battles .fields label > span";
   const HEADINGS = ".board thead th";
   const OPTIONS = "[data-testid$=-radio-label]";
   const OUTSIDE = "#round, .comparison, .history, .glossary";

@@ -42,7 +42,8 @@ def plot(
         Its name; by default the result's first one:
         {names}.
     pair : tuple of str, optional
-        Of `coupling` and `gate`: the two models, for figures of one pair; by default the first.
+        Of `coupling` and `gate`: the two models, for figures of one pair. By default the pair that
+        coupling saves most for, and the first candidate.
     metric : str, optional
         Of `risk`: a metric instead of the portfolio.
     dark : bool
@@ -97,7 +98,7 @@ def _pair(found: Any, pair: tuple[str, str] | None) -> Any:
     known = {frozenset((each.model_a, each.model_b)): each for each in found.pairs}
     if pair and frozenset(pair) not in known:
         raise ArenaError(f"There is no pair {pair!r} here; the models: {', '.join(found.models)}.")
-    return known[frozenset(pair)] if pair else found.pairs[0]
+    return known[frozenset(pair)] if pair else found.by_saving[0]
 
 
 def _candidate(found: Any, pair: tuple[str, str] | None) -> Any:

@@ -31,7 +31,7 @@ def battles(
     db: Db = None,
     as_json: Json = False,
 ) -> None:
-    """List the battles of an address of the Battles tab, also those that the tab hides."""
+    """List the battles of an address of the Past battles tab, also those that the tab hides."""
     settings = load_settings(config, db=db)
     from coupled_arena.analysis.battles import read_battles
     from coupled_arena.views.addresses import read_address

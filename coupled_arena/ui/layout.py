@@ -120,7 +120,7 @@ def _build_telling_tabs(
         board = _build_board_tab(services, trends, hidden, offer)
     _build_gate_tab(services, page, tabs, tab, offer)
     _build_compare_tab(services, redecoder)
-    with tab(_("Battles"), "battles"):
+    with tab(_("Past battles"), "battles"):
         battles = BattlesTab(services.store, hidden, redecoder, trends, held_back, offer)
         battles.build()
     with tab(_("Data"), "data", elem_id="data-tab") as data:

@@ -33,7 +33,7 @@ _NONE = N_("Battles appear here once somebody has voted on them. Filters may lea
 _MODES = {
     Mode.COUPLED: N_("coupled"),
     Mode.INDEPENDENT: N_("independent"),
-    Mode.UNKNOWN: N_("imported, noise unknown"),
+    Mode.UNKNOWN: N_("imported, random numbers unknown"),
 }
 _ORIGINS = {
     Origin.ARENA: N_("{when}, by the battle tab"),
@@ -81,16 +81,17 @@ def count_words(found: FoundBattles) -> str:
 
 def _count_text(word: Rater, n: int) -> str:
     if word is Rater.PEOPLE:
-        return ngettext("{n:,} vote on pairs, {where}.", "{n:,} votes on pairs, {where}.", n)
+        return ngettext("{n:,} comparison, {where}.", "{n:,} comparisons, {where}.", n)
     return ngettext("{n:,} verdict on pairs, {where}.", "{n:,} verdicts on pairs, {where}.", n)
 
 
 def _hidden_text(word: Rater, n: int) -> str:
     if word is Rater.PEOPLE:
         return ngettext(
-            "{n:,} more vote is hidden, because people may still be asked to vote on the battle.",
-            "{n:,} more votes are hidden, because people may still be asked to vote on the "
-            "battles.",
+            "{n:,} more comparison is hidden, because people may still be asked to vote on the "
+            "battle.",
+            "{n:,} more comparisons are hidden, because people may still be asked to vote on "
+            "the battles.",
             n,
         )
     return ngettext(
@@ -299,7 +300,7 @@ def _facts(battle: Battle) -> list[list[str]]:
     facts = [
         (_("Battle"), battle.id),
         (_("Made (UTC)"), _(_ORIGINS[battle.origin]).format(when=_moment(battle.created_at))),
-        (_("Noise"), _(_MODES[battle.mode])),
+        (_("Random numbers"), _(_MODES[battle.mode])),
     ]
     if battle.experiment is not None:
         run = _("{run}, repetition {n}").format(run=battle.experiment, n=battle.repetition)

@@ -111,7 +111,9 @@ def trend(found: ModelSummary) -> dict[str, Any] | None:
 
 
 def _votes_on_board(n: int) -> str:
-    return ngettext("{n:,} vote on the board", "{n:,} votes on the board", n).format(n=n)
+    return ngettext("{n:,} comparison on the board", "{n:,} comparisons on the board", n).format(
+        n=n
+    )
 
 
 def headline(found: ModelSummary) -> str:
@@ -120,9 +122,9 @@ def headline(found: ModelSummary) -> str:
         return _("Nobody has voted on this model yet.")
     text = ngettext(
         "People prefer it in {rate} of comparisons with all others, each weighing the same "
-        "({interval}, {level}; {n:,} vote on pairs).",
+        "({interval}, {level}; {n:,} comparison).",
         "People prefer it in {rate} of comparisons with all others, each weighing the same "
-        "({interval}, {level}; {n:,} votes on pairs).",
+        "({interval}, {level}; {n:,} comparisons).",
         overall.comparisons,
     ).format(
         rate=_rate(overall),

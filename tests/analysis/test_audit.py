@@ -152,13 +152,15 @@ def test_what_the_judge_explains_of_the_board_is_what_it_explains_row_by_row(jud
         report = read_audit(judged, GPT, ties)
         assert report.board_explained == pytest.approx(expected)
         assert report.board_tau_max == pytest.approx(1 / (1 - expected))
-        worth = f"they are worth {10 / (1 - expected):.1f} at most. Between the same two models"
+        worth = (
+            f"they tell as much as {10 / (1 - expected):.1f} at most. Between the same two models"
+        )
         assert any(worth in sentence for sentence in audit_words(report)) == (ties is Ties.LOSS)
 
 
 def test_words(judged):
     said = "\n".join(audit_words(read_audit(judged, GPT)))
-    assert "10 human votes with gpt are worth" in said
+    assert "With gpt, 10 human votes tell as much as" in said
     assert "With the 90 verdicts on other comparisons" in said
     assert "The largest bias is -5.0 points, on a (-" in said
     assert "Too early to say whether it is biased" in said

@@ -100,9 +100,13 @@ def test_people_like_these_are_the_default_and_known_less_well(store):
 def test_the_audit_says_whom_it_is_for(store):
     like, these = (read_audit(store, J, voters=voters) for voters in Voters)
     worth = audit_answer(like)["votes_worth"]
-    about = f"tell as much as one vote each of about {worth:,.0f} people."
-    assert f"300 votes of 6 people with different tastes {about}" in audit_warnings(like)
-    assert "More people help this audit, not more votes of the same people." in audit_warnings(like)
+    made = "6 people with different tastes made these 300 comparisons."
+    about = f"They tell as much as about {worth:,.0f} comparisons, each by another person."
+    assert f"{made} {about}" in audit_warnings(like)
+    assert (
+        "More people help this audit, not more comparisons by the same people."
+        in audit_warnings(like)
+    )
     assert THESE in audit_warnings(these)
     assert "alpha 0.05, voters like" in audit_text(like)
     assert "for exactly these voters" in " ".join(audit_method(these))

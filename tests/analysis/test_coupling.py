@@ -295,3 +295,33 @@ def test_savings_are_said_as_far_as_they_are_known(low, high, said):
     assert said in coupling_verdict(coupling(StoredScores("quiz", table)), pair)
     share = "too early to say" in calculator_findings(pair, 0.05, 4, 0.05)
     assert share == (low < 0)
+
+
+def shown_first(pairs, savings):
+    """Return what faces say of pairs with these savings, and which of them come first."""
+    rng = np.random.default_rng(0)
+    table = ScoreTable(("a", "b", "c"), *rng.integers(0, 2, (2, 20, 4, 3)).astype(float))
+    found = coupling(StoredScores("quiz", table))
+    assert len(found.pairs) == pairs == len(savings)
+    changed = zip(found.pairs, savings, strict=True)
+    found = replace(found, pairs=tuple(replace(pair, savings=each) for pair, each in changed))
+    return found, [found.pairs.index(pair) for pair in found.by_saving]
+
+
+def test_the_pair_with_the_largest_saving_comes_first_and_is_not_alone_in_the_headline():
+    found, order = shown_first(3, (-0.108, 0.093, 0.559))
+    assert order == [2, 1, 0]
+    first = coupling_verdict(found, found.by_saving[0])
+    assert "This pair has the largest saving of 3 pairs; the range is -10.8% to 55.9%." in first
+    other = coupling_verdict(found, found.pairs[0])
+    assert "largest" not in other
+    assert "The savings of all 3 pairs range from -10.8% to 55.9%." in other
+
+
+def test_pairs_without_an_estimate_come_last_and_are_no_part_of_the_range():
+    found, order = shown_first(3, (np.nan, 0.1, 0.2))
+    assert order == [2, 1, 0]
+    assert "of 2 pairs; the range is 10.0% to 20.0%." in coupling_verdict(found, found.pairs[2])
+    found, order = shown_first(3, (np.nan, np.nan, np.nan))
+    assert order == [0, 1, 2]
+    assert "pairs" not in coupling_verdict(found, found.pairs[0])

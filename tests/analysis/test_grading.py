@@ -194,7 +194,7 @@ def test_intervals_add_up_the_answers_to_a_prompt(graded):
 def test_words_speak_of_the_benchmark(graded, call):
     code, out, _ = call("audit", "--truth", "benchmark", "--db", graded[0])
     assert code == 0
-    assert "10 checked answers with bob are worth" in out
+    assert "With bob, 10 checked answers tell as much as" in out
     assert "Judge and benchmark say the same of" in out
     assert "people" not in out
 

@@ -205,7 +205,7 @@ def test_the_order_s_effect_is_told_of_the_answer_that_gains_by_it(store, wins, 
             vote(store, models, ranks, times)
     (said,) = (each for each in board_warnings(read_leaderboard(store)) if "answer shown" in each)
     assert said.startswith(
-        f"The answer shown {place} won 50.0% of the votes more than the other (+"
+        f"The answer shown {place} won 50.0% of the comparisons more than the other (+"
     )
 
 

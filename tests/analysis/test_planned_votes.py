@@ -91,7 +91,7 @@ def test_plans_are_in_people_where_tastes_show():
     assert made.same_people is False
     assert made.same_people_votes is None
     said = " ".join(plan_words(made))
-    assert "more people with about 100 votes each." in said
+    assert "more people with about 100 comparisons each." in said
     assert "same people can never" in said
     # Nobody has a taste: votes are votes. One vote each: likewise.
     for other in (replace(truth, taste=0.0), replace(truth, voters=1000)):

@@ -185,7 +185,7 @@ def test_what_is_said_of_several_judges(drawn, store):
     assert f"x <b>{x:.2f}</b>, y <b>{y:.2f}</b>, together <b>λ = {x + y:.2f}</b>" in said
     votes = sum(len(said) for _, said, _ in drawn)
     others = sum(row[-1] is None for row in rows_of(enumerate(drawn))[0])
-    warning = "{} of {} votes have no verdict of {}: they count as they are."
+    warning = "{} of {} comparisons have no verdict of {}: they count as they are."
     assert warning.format(others, votes, "x and y") in board_warnings(board)
     alone = read_leaderboard(store, Selection(judge="x"))
     others = sum(len(said) for _, said, (of_x, _) in drawn if of_x is None)

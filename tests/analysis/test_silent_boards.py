@@ -21,7 +21,7 @@ from tests.boards import read_leaderboard
 
 MODELS = ("ada", "bob", "cid")
 SIDES = ("model_a", "model_b", "tie")
-SILENT = "{} of 400 votes have no verdict of verdict: they count as they are."
+SILENT = "{} of 400 comparisons have no verdict of verdict: they count as they are."
 ELSEWHERE = "Verdicts without a vote are on other comparisons than votes ("
 
 

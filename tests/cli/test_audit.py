@@ -110,7 +110,7 @@ def test_a_small_store(call, answer, small):
     assert lead["powered_low"] < lead["powered"] < lead["powered_high"]
     code, out, _ = call("audit", "--db", small)
     assert code == 0
-    assert "10 human votes with gpt are worth" in out
+    assert "With gpt, 10 human votes tell as much as" in out
     assert "ties loss, alpha 0.05" in out
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import replace
 
 import gradio as gr
 import numpy as np
@@ -88,8 +89,7 @@ def test_figures_carry_the_audit_s_numbers(report):
     assert f"<b>\N{MINUS SIGN}{abs(100 * least):.1f}</b>" in said
     worth = efficiency_figure(report)
     assert float(rows_of(worth)[BEST]["tau_max"]) == best.tau_max
-    ceiling, dots, rings = worth.data
-    assert set(ceiling.x) == {20}
+    dots, rings = worth.data
     place = [row.model for row in report.models if row.b is not None].index(BEST)
     assert dots.x[place] == pytest.approx(10 * best.tau_max)
     assert dots.x[place] + dots.error_x.array[place] == pytest.approx(10 * best.tau_max_high)
@@ -98,6 +98,23 @@ def test_figures_carry_the_audit_s_numbers(report):
     assert float(agreed["balanced_agreement"]) == best.balanced_agreement
     powered = rows_of(powered_figure(report))[BEST]
     assert float(powered["powered_low"]) == best.powered_low
+
+
+def test_the_ceiling_is_drawn_where_it_binds_a_model(report):
+    """Else the axis up to it would be empty, and its line would say nothing."""
+    first, *others = report.models
+    tau = {"tau_max": 1.2, "tau_max_low": 1.1, "tau_max_high": 1.3}
+    rows = [replace(row, **tau) for row in (first, *others) if row.tau_max is not None]
+    free = efficiency_figure(replace(report, models=tuple(rows)))
+    assert [trace.mode for trace in free.data] == ["markers", "markers"]
+    assert 13 < free.layout.xaxis.range[1] < 14
+    bound = tuple(replace(row, at_frontier=True) for row in rows)
+    limited = efficiency_figure(replace(report, models=bound))
+    assert set(limited.data[0].x) == {20}
+    assert limited.layout.xaxis.range[1] > 20
+    limit = "limit of a judge no better than the model"
+    told = [figure.layout.title.subtitle.text for figure in (limited, free)]
+    assert [limit in text for text in told] == [True, False]
 
 
 def test_a_judge_that_is_always_right_can_be_drawn():

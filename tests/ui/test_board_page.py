@@ -70,7 +70,7 @@ def test_ranks_lead_and_models_name_their_rows(store):
     trend = LiveTrends(store).get(board.estimates, BoardSource.HUMAN, 0.05)
     table = board_table(board, trend=trend, lines=True)
     heads = re.findall(r'<th scope="col">(.*?)</th>', table)
-    assert heads[:6] == ["Rank", "Model", "Win rate", "95% interval", "Votes", "Over time"]
+    assert heads[:6] == ["Rank", "Model", "Win rate", "95% interval", "Comparisons", "Over time"]
     assert re.findall(r'<th scope="row"[^>]*>(.*?)</th>', table) == ["ant", "bee"]
     assert table.count('class="interval"') == table.count('class="sparkline"') == 2
     assert 'class="sparkline"' not in board_table(board, lines=True)

@@ -148,14 +148,16 @@ class TestAll:
 
 def test_counts_say_the_settings_that_they_depend_on(coupled):
     said = pair_heatmap(coupled).layout.title.subtitle.text.replace("<br>", " · ")
-    assert said.startswith("People's votes · 21 votes · coupled battles · <span")
+    assert said.startswith("People's votes · 21 comparisons · coupled battles · <span")
     assert pair_heatmap(coupled).layout.meta["method"] == []
 
 
 @pytest.mark.parametrize("draw", [win_rate_figure, rank_figure])
 def test_settings_are_said(draw, coupled):
     layout = draw(coupled).layout
-    assert layout.title.subtitle.text.startswith("People's votes · 21 votes · coupled battles<br>")
+    assert layout.title.subtitle.text.startswith(
+        "People's votes · 21 comparisons · coupled battles<br>"
+    )
     assert "90%" in layout.title.subtitle.text
     said = " · ".join(layout.meta["method"])  # in the field's terms, beside the figure
     for setting in ("Alpha 0.1", "stratified weighting", "corrected covariance", "max-t cut-off"):
@@ -300,7 +302,7 @@ class TestJudge:
     def test_what_the_judge_saves_is_said(self, judged):
         said = judge_words(of_judge(judged))
         assert "λ = " in said
-        assert "more votes</b>, besides its 20." in said
+        assert "more comparisons</b> by people, besides its 20." in said
 
     def test_the_judge_is_named_and_its_name_is_no_markup(self, judged):
         subtitle = win_rate_figure(of_judge(judged, BoardSource.JUDGE)).layout.title.subtitle.text

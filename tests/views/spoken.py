@@ -74,6 +74,7 @@ from coupled_arena.views.words.audit import (
 )
 from coupled_arena.views.words.coupling import (
     calculator_findings,
+    coupling_verdict,
     coupling_warnings,
     coupling_words,
 )
@@ -335,6 +336,7 @@ def _couplings(base):
             pair, savings=savings, savings_low=low, savings_high=high, identity_gap=gap
         )
         yield from coupling_words(base, changed)
+        yield from (coupling_verdict(base, each) for each in base.by_saving)
         unclear = replace(base, pairs=(changed, changed))
         for left_out in (0, 1, 2):
             scores = replace(base.scores, left_out=left_out)
@@ -366,6 +368,9 @@ def _gates():
         yield from _gate(report, replace(row, verdict=verdict, known_after=known))
         yield from _gate(report, replace(row, verdict=verdict, known_after=known, **groups))
         yield verdict_name(verdict)
+    for difference in (-0.01, 0.0, 0.01):
+        good = replace(row, verdict=Verdict.AS_GOOD, difference=difference)
+        yield from _gate(report, good)
     for further in (1, 30, None):
         for changes in ({}, groups, {"method": BOARD}):
             yield from _gate(report, replace(row, further=further, **changes))

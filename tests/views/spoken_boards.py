@@ -34,6 +34,7 @@ from coupled_arena.views.words.audit import (
     judge_use_words,
 )
 from coupled_arena.views.words.leaderboard import board_warnings
+from coupled_arena.views.words.names import comparisons_counted
 from coupled_arena.views.words.verdict import board_verdict
 from tests.views.test_verdicts import board_of, duels
 
@@ -88,6 +89,7 @@ def boards():
     yield from _tastes(clear.estimates)
     yield from _sides(clear)
     yield from _sides(many)
+    yield from map(comparisons_counted, (1, 2))
     yield from _empty_boards()
     yield from _unused_verdicts(clear)
     yield from _uses()

@@ -164,7 +164,7 @@ def test_the_win_rate_over_time_is_that_of_the_first_battles():
         assert low < rate < high
     assert found.trend[-1][:2] == (64, pytest.approx(found.overall.win_rate))
     assert [row[0] for row in drawn["rows"]] == [str(n) for n, *_rest in found.trend]
-    assert drawn["last"] == "64 votes on the board"
+    assert drawn["last"] == "64 comparisons on the board"
     dots = drawn["dots"]
     assert (dots[0]["x"], dots[-1]["x"]) == (0, 100)
     ends = [float(drawn[end].rstrip("%")) / 100 for end in ("low", "high")]
@@ -196,7 +196,7 @@ def test_words_do_not_outrun_intervals():
     assert category_words(clear).endswith("2 more with fewer votes are left out.")
     assert headline(unclear) == (
         "People prefer it in 50.0% of comparisons with all others, each weighing the same "
-        "(45.0% to 55.0%, 95% interval; 400 votes on pairs)."
+        "(45.0% to 55.0%, 95% interval; 400 comparisons)."
     )
 
 

@@ -24,10 +24,12 @@ from coupled_arena.stats.ranking.estimates import estimate_from_votes
 from coupled_arena.stats.risk.dominance import Order
 from coupled_arena.stats.simulation.resampling import ResamplingPlan, resample
 from coupled_arena.store.queries.comparisons import Selection
+from coupled_arena.store.tables.exclusions import Excluded
 from coupled_arena.views.words.coupling import coupling_verdict
 from coupled_arena.views.words.experiments import resampling_verdict
 from coupled_arena.views.words.risk import risk_verdict
 from coupled_arena.views.words.verdict import board_verdict
+from coupled_arena.views.words.votes import left_out_words
 
 DRAWS = 2_000  # behind a cut-off: sentences follow from it, however rough it is
 NAMES = ("ant", "bee", "cow", "dog", "elk", "fox")
@@ -335,3 +337,12 @@ def test_an_experiment_says_what_its_repeats_show(right, repeats, kind):
     low, high = map(float, (re.findall(r"\((\d\.\d+) to (\d\.\d+) fewer", said) or [(0, 0)])[0])
     assert (low > 0) == (kind == "narrow")
     assert low <= high
+
+
+def test_votes_and_comparisons_are_told_apart_where_both_are_counted():
+    """Twenty comparisons of fifteen votes: some of these were on three answers."""
+    estimates = board_of(duels(("ant", "bee", 12, 8))).estimates
+    apart = "A vote on three or more answers gives a comparison for each pair of them."
+    for votes, named, said in ((15, 1, True), (15, 0, False), (21, 1, False)):
+        found = replace(estimates, excluded=Excluded(0, votes, named=named))
+        assert (apart in left_out_words(found)) == said, (votes, named)

@@ -304,6 +304,17 @@ class Coupling:
         """Prompts that lack repetitions under a protocol."""
         return self.scores.left_out
 
+    @property
+    def by_saving(self) -> tuple[PairSavings, ...]:
+        """The pairs, the largest estimated saving first, those without an estimate last.
+
+        Faces show the first of them where nobody chose a pair, and say so. The interval of a pair
+        does not allow for this choice.
+        """
+        known = [pair for pair in self.pairs if math.isfinite(pair.savings)]
+        unknown = [pair for pair in self.pairs if not math.isfinite(pair.savings)]
+        return (*sorted(known, key=lambda pair: -pair.savings), *unknown)
+
 
 def coupling(
     scores: StoredScores,

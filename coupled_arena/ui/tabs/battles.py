@@ -180,7 +180,7 @@ class BattlesTab:
         return [
             _field("a", _("Model"), wanted.model, models),
             _field("b", _("Against"), wanted.other, models),
-            _field("mode", _("Noise"), wanted.mode, modes),
+            _field("mode", _("Random numbers"), wanted.mode, modes),
             _field("source", _("Decided by"), wanted.rater, _WORDS),
             _field("winner", _("Winner"), wanted.winner, models),
             _field("judge", _("Judge"), wanted.judge, judges),

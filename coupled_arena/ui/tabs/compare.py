@@ -112,7 +112,7 @@ class CompareTab:
             mode = gr.Radio(
                 [(_("coupled"), Mode.COUPLED.value), (_("independent"), Mode.INDEPENDENT.value)],
                 value=Mode.COUPLED.value,
-                label=_("Noise"),
+                label=_("Random numbers"),
                 scale=3,
             )
             seed = gr.Textbox(

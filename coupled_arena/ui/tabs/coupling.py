@@ -229,15 +229,14 @@ class CouplingTab:
             }
         alpha, dark = self._fields.read(values)["alpha"], bool(values[self._dark])
         found = coupling(stored, alpha)
-        names = [_name(pair) for pair in found.pairs]
-        at = names.index(values[self._pair]) if values[self._pair] in names else 0
-        pair = found.pairs[at]
+        named = {_name(pair): pair for pair in found.pairs}
+        pair = named.get(values[self._pair], found.by_saving[0])
         drawings = coupling_drawings(found, pair)
-        chosen = {"pair": names[at]} if values[self._pair] in names else {}
+        chosen = {"pair": values[self._pair]} if values[self._pair] in named else {}
         return {
             **offered,
             **self._address.told({**self._told(values), **chosen}),
-            self._pair: gr.Dropdown(names, value=names[at]),
+            self._pair: gr.Dropdown([*named], value=_name(pair)),
             self._shown: pair,
             self._headline: headline(coupling_verdict(found, pair)),
             self._first_figure: gr.Column(visible=True),

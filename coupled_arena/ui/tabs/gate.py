@@ -41,7 +41,10 @@ from coupled_arena.views.words.methods import GATE as METHOD
 TITLE = N_("As good as?")
 _UNASKED = N_("Is a model as good as another? Choose two, and press Start.")
 _ALONE = N_("This takes two models: fewer are loaded.")
-_NO_MODELS = N_("These are stored runs: a new one takes models, and none are loaded here.")
+_NO_MODELS = N_(
+    "No model is loaded here. Choose a stored run below. To start a run, open this tab in an arena "
+    "with models: coupled-arena serve."
+)
 _NOT_YOURS = N_("Only admins of this arena may start and stop runs.")
 _REFRESH = 1.0  # seconds
 _MOST = 20  # runs in the list

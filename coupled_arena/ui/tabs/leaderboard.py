@@ -65,7 +65,7 @@ class LeaderboardTab:
     Parameters
     ----------
     hidden : {"nothing", "rounds", "stored"}
-        Battles that tell nothing of a model, as in the Battles tab.
+        Battles that tell nothing of a model, as in the Past battles tab.
     trends : LiveTrends
         Lines of the board with the votes that count by default.
     """

@@ -23,7 +23,7 @@ from coupled_arena.views.figures.rows import (
     rate_axis,
     row_figure,
 )
-from coupled_arena.views.figures.theme import head_of, key, theme_for
+from coupled_arena.views.figures.theme import Theme, head_of, key, theme_for
 from coupled_arena.views.levels import interval_at
 from coupled_arena.views.tables.audit import audit_models
 from coupled_arena.views.words.audit_texts import by_truth
@@ -71,21 +71,14 @@ def bias_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
 
 
 def efficiency_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
-    """Draw what ten votes are worth with the judge, against the ceiling of twenty."""
+    """Draw what ten votes are worth with the judge, and the ceiling of twenty where it binds."""
     theme = theme_for(dark)
+    # Of other models the line says nothing, and the axis up to it would be empty.
+    limited = any(row.at_frontier for row in audit.models)
     known = _known(audit, lambda row: row.tau_max)
     dots = interval_dots([(at, *_worth_of_ten(row)) for at, row in known], theme)
     dots["hovertext"] = [
         f"<b>{escape(row.model)}</b><br>{_agrees(audit, row)}" for _at, row in known
-    ]
-    now = marks(
-        [10 * _of(row.tau) for _at, row in known if row.tau is not None],
-        [at for at, row in known if row.tau is not None],
-        "rgba(0,0,0,0)",
-        line={"width": 2.5, "color": theme.other},
-    )
-    now["hovertext"] = [
-        _("now {worth:.1f}").format(worth=10 * row.tau) for _at, row in known if row.tau is not None
     ]
     head = head_of(
         registry.EFFICIENCY,
@@ -98,7 +91,7 @@ def efficiency_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
             ),
             key(
                 (_BAR, theme.pale, interval_at(audit.alpha)),
-                (_LINE, theme.text, _("ceiling at the frontier")),
+                *([(_LINE, theme.text, _("limit of a judge no better than the model"))] * limited),
             ),
         ),
         numbers=audit_models(audit).only(
@@ -110,10 +103,25 @@ def efficiency_figure(audit: Audit, *, dark: bool = False) -> go.Figure:
     labels = _row_labels(
         audit, lambda row: row.tau_max, lambda row: number(10 * _of(row.tau_max), ".1f")
     )
-    widest = max([_CEILING, *(_worth_of_ten(row)[2] for _at, row in known)])
-    axis = {"range": [9.6, 1.1 * widest], "title": axis_title(by_truth(audit, "without"), theme)}
-    traces = [_rule(_CEILING, audit, theme.text), dots, now]
-    return row_figure(traces, labels, theme, head, axis)
+    ends = [_CEILING] * limited + [_worth_of_ten(row)[2] for _at, row in known]
+    reach = max([1.0, *(end - 10 for end in ends)])
+    axis = {
+        "range": [10 - 0.04 * reach, 10 + 1.15 * reach],
+        "title": axis_title(by_truth(audit, "without"), theme),
+    }
+    rule = [_rule(_CEILING, audit, theme.text)] * limited
+    return row_figure([*rule, dots, _worth_now(known, theme)], labels, theme, head, axis)
+
+
+def _worth_now(known: list[tuple[int, ModelAudit]], theme: Theme) -> dict[str, Any]:
+    """Return rings at what ten votes are worth with the verdicts that exist."""
+    rows = [(at, row.tau) for at, row in known if row.tau is not None]
+    rings = marks(
+        *([10 * tau for _at, tau in rows], [at for at, _tau in rows], "rgba(0,0,0,0)"),
+        line={"width": 2.5, "color": theme.other},
+    )
+    rings["hovertext"] = [_("now {worth:.1f}").format(worth=10 * tau) for _at, tau in rows]
+    return rings
 
 
 def agreement_figure(audit: Audit, *, dark: bool = False) -> go.Figure:

@@ -21,11 +21,12 @@ from coupled_arena.core.choices import (
     Voters,
     Weighting,
 )
-from coupled_arena.core.language import N_, _, ngettext
+from coupled_arena.core.language import N_, _
 from coupled_arena.core.records import Mode
 from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.views.figures.theme import shortened
 from coupled_arena.views.words.audit_texts import by_truth
+from coupled_arena.views.words.names import comparisons_counted
 
 WEIGHTINGS = {
     Weighting.STRATIFIED: N_("stratified weighting"),
@@ -199,13 +200,12 @@ def _whose(board: Leaderboard) -> list[str]:
 
 
 def _number(board: Leaderboard) -> str:
-    human = board.human_votes
-    votes = ngettext("{n:,} vote", "{n:,} votes", human).format(n=human)
+    voted = comparisons_counted(board.human_votes)
     if board.source is BoardSource.HUMAN:
-        return votes
+        return voted
     verdicts = sum(standing.judge_verdicts for standing in board.standings) // 2
     judged = _("{n:,} verdicts").format(n=verdicts)
-    return judged if board.source is BoardSource.JUDGE else f"{votes}, {judged}"
+    return judged if board.source is BoardSource.JUDGE else f"{voted}, {judged}"
 
 
 def _verdicts_of(board: Leaderboard) -> str:

@@ -170,7 +170,7 @@ def curve_figure(curves: ErrorCurves, pair_index: int, *, dark: bool = False) ->
 def _band(
     sizes: list[int], band: Sequence[FloatArray], colour: str, name: str
 ) -> list[dict[str, Any]]:
-    """Return a line with a band around it."""
+    """Return a line with a band around it, and edges: two bands may lie on each other."""
     low, mean, high = (values.tolist() for values in band)
     return [
         {
@@ -180,8 +180,17 @@ def _band(
             "y": [*high, *low[::-1]],
             "fill": "toself",
             "fillcolor": colour,
-            "opacity": 0.14,
+            "opacity": 0.06,
             "line": {"width": 0},
+            "hoverinfo": "skip",
+        },
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "x": [*sizes, None, *sizes],
+            "y": [*high, None, *low],
+            "opacity": 0.7,
+            "line": {"color": colour, "width": 1},
             "hoverinfo": "skip",
         },
         {

@@ -69,7 +69,7 @@ def closing_figure(
         "xaxis": {**common, "title": axis_title(axis, theme)},
         "yaxis": {
             **common,
-            "title": axis_title(_("Candidate less base"), theme),
+            "title": axis_title(_("Difference (candidate \N{MINUS SIGN} base)"), theme),
             "range": list(ends),
         },
     }
@@ -175,7 +175,7 @@ def candidates_figure(found: GateReport, *, dark: bool = False) -> go.Figure:
     )
     axis = {
         "range": [ends[0] - beyond, ends[1] + beyond],
-        "title": axis_title(_("Candidate less base"), theme),
+        "title": axis_title(_("Difference (candidate \N{MINUS SIGN} base)"), theme),
     }
     return row_figure([*lines, dots], rows, theme, head, axis)
 

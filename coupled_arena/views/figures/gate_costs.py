@@ -58,7 +58,7 @@ def costs_figure(found: GateReport, *, dark: bool = False) -> go.Figure:
         "xaxis": {**common, "title": axis_title(size, theme), "range": [0, widest]},
         "yaxis": {
             **common,
-            "title": axis_title(_("Candidate less base"), theme),
+            "title": axis_title(_("Difference (candidate \N{MINUS SIGN} base)"), theme),
             "range": [ends[0] - beyond, ends[1] + beyond],
         },
     }

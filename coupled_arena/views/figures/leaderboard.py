@@ -40,9 +40,9 @@ from coupled_arena.views.tables.leaderboard import (
 from coupled_arena.views.tables.style import TRAITS, style_effects
 from coupled_arena.views.tables.table import Table
 from coupled_arena.views.words.names import (
+    comparisons_counted,
     rank_range,
     verdicts_counted,
-    votes_counted,
     without_both,
 )
 
@@ -296,7 +296,7 @@ def style_figure(board: StyleBoard, *, dark: bool = False) -> go.Figure:
         "line": {"width": 1, "color": theme.faint, "dash": "dot"},
         "hoverinfo": "skip",
     }
-    counted = verdicts_counted if board.estimates.by_judge else votes_counted
+    counted = verdicts_counted if board.estimates.by_judge else comparisons_counted
     interval = interval_at(board.alpha)
     head = head_of(
         registry.STYLE_EFFECTS,

@@ -142,12 +142,13 @@ BIAS = Figure(
 EFFICIENCY = Figure(
     "audit",
     "efficiency",
-    N_("Worth of 10 human votes"),
+    N_("What 10 human votes tell with the judge"),
     N_(
-        "What ten human votes are worth with the judge's verdicts, in votes without them. The ring "
-        "uses the verdicts that exist on comparisons without a vote. The dot assumes unlimited "
-        "verdicts. For some models the judge agrees with people no more often than people prefer "
-        "the model. Their dot cannot pass the dotted line, however good the method."
+        "With the judge's verdicts, ten human votes tell as much as this number without them. The "
+        "ring uses the verdicts that exist on comparisons without a vote. The dot assumes "
+        "unlimited verdicts. For some models the judge agrees with people no more often than "
+        "people prefer the model. Their dot cannot pass a dotted line at 20, however good the "
+        "method."
     ),
 )
 AGREEMENT = Figure(
@@ -282,9 +283,9 @@ SECOND_ORDER = Figure(
 MEAN_RISK = Figure(
     "risk",
     "mean_risk",
-    N_("Mean less risk"),
+    N_("Mean minus risk"),
     N_(
-        "The mean of a model's scores less its risk, for five kinds of risk. Each axis runs from "
+        "The mean of a model's scores minus its risk, for five kinds of risk. Each axis runs from "
         "the worst model to the best. Four of the risks never contradict dominance in the second "
         "order. The standard deviation may, because it counts good surprises as risk, too."
     ),

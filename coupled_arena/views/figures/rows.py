@@ -44,6 +44,8 @@ def row_label(row: int, label: FigureRow, theme: Theme) -> list[dict[str, Any]]:
         "yshift": 17,
         "showarrow": False,
         "xref": "paper",
+        "bgcolor": theme.ground,  # no line of the axis runs through a name
+        "borderpad": 0,
         "font": {"color": theme.text if label.known else theme.faint},
     }
     return [

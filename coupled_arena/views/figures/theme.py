@@ -27,6 +27,7 @@ _FONT = "sans-serif"
 class Theme:
     """Colours that suit a background."""
 
+    ground: str  # the background itself, for what must hide a line behind it
     text: str
     faint: str
     grid: str
@@ -41,6 +42,7 @@ class Theme:
 
 
 LIGHT = Theme(
+    ground="#ffffff",
     text="#27272a",
     faint="#71717a",
     grid="rgba(113,113,122,.2)",
@@ -53,6 +55,7 @@ LIGHT = Theme(
     written="#18181b",
 )
 DARK = Theme(
+    ground="#1f2937",
     text="#e4e4e7",
     faint="#a1a1aa",
     grid="rgba(161,161,170,.25)",

@@ -7,7 +7,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 from urllib.parse import quote
@@ -20,7 +20,6 @@ from coupled_arena.analysis.gate.stored import GateStanding
 from coupled_arena.analysis.leaderboard.result import Leaderboard
 from coupled_arena.core.choices import BoardSource
 from coupled_arena.core.formulas import csv_writer
-from coupled_arena.stats.coupling.score_tables import PairSavings
 from coupled_arena.views.figures import registry
 from coupled_arena.views.figures.coupling import curve_figure
 from coupled_arena.views.figures.drawing import (
@@ -209,22 +208,16 @@ def _metric(found: MetricReport) -> Iterator[Markup]:
     )
     yield coupling_pairs(saved).html()
     yield listed(coupling_warnings(saved), "hint")
-    yield figures(coupling_drawings(saved, saved.pairs[0]), registry.SAVINGS)
-    for at in _largest(saved.pairs):
-        pair = saved.pairs[at]
+    yield figures(coupling_drawings(saved, saved.by_saving[0]), registry.SAVINGS)
+    known = [pair for pair in saved.by_saving if math.isfinite(pair.savings)]
+    for pair in known[:_CURVES]:
         yield heading(f"{pair.model_a} against {pair.model_b}", 4)
         # One sub-sampling for all pairs of the report.
         drawings = {
             **coupling_drawings(saved, pair),
-            registry.CURVES: partial(curve_figure, curves, at),
+            registry.CURVES: partial(curve_figure, curves, saved.pairs.index(pair)),
         }
         yield figures(drawings, registry.CURVES, registry.VARIANCE, registry.COVARIANCE)
-
-
-def _largest(pairs: Sequence[PairSavings]) -> list[int]:
-    """Return the places of the pairs that save most, of which curves are drawn."""
-    known = [at for at, pair in enumerate(pairs) if math.isfinite(pair.savings)]
-    return sorted(known, key=lambda at: -pairs[at].savings)[:_CURVES]
 
 
 def _risk(found: MetricReport) -> Iterator[Markup]:

@@ -81,7 +81,7 @@ def _over_time(trend: Trend | None, scale: Scale) -> Column[BoardRow]:
             return Markup("")
         (n, before, *_rest), (now, rate, low, high) = points[0], points[-1]
         label = _(
-            "Win rate over time: {before:.1%} after {n:,} votes, {rate:.1%} after {now:,} "
+            "Win rate over time: {before:.1%} after {n:,} comparisons, {rate:.1%} after {now:,} "
             "({low:.1%} to {high:.1%}, {level}, however often you look)"
         )
         values = {"before": before, "n": n, "rate": rate, "now": now, "low": low, "high": high}

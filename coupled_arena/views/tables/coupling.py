@@ -114,7 +114,7 @@ PAIRS: tuple[Column[PairSavings], ...] = (
     Column(
         "identity_gap",
         float,
-        "Independent variance less coupled variance less twice the covariance, within prompts",
+        "Independent variance minus coupled variance minus twice the covariance, within prompts",
         heading=N_("Proposition 1: gap"),
         text=lambda row: " ± ".join(
             (number(row.identity_gap, "+.4f"), number(row.identity_gap_error, ".4f"))
@@ -267,7 +267,7 @@ def coupling_text(found: Coupling, pairs: Table[PairSavings]) -> str:
     lines = [
         pairs.without(*_FOR_PAGES).text(),
         "Samples saved: the share that coupling makes needless for the same error.",
-        "Gap: independent variance less coupled variance, less twice the covariance; zero but for "
+        "Gap: independent variance minus coupled variance minus twice the covariance; zero but for "
         "chance.",
     ]
     if any(column.name == "published_gain" for column in pairs.columns):

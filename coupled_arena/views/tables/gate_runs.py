@@ -128,7 +128,14 @@ def gate_runs(standings: Iterable[GateStanding], running: str | None) -> Markup:
     running : str or None
         The id of the run that goes on.
     """
-    heads = [_("Candidate"), _("Base"), _("Benchmark"), _("Noise"), _("Margin"), _("Verdict")]
+    heads = [
+        _("Candidate"),
+        _("Base"),
+        _("Benchmark"),
+        _("Random numbers"),
+        _("Margin"),
+        _("Verdict"),
+    ]
     heads += [_("Prompts"), _("Right to wrong"), _("Wrong to right")]
     rows = [
         (

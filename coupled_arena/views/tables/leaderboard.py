@@ -78,7 +78,7 @@ STANDINGS: tuple[Column[BoardRow], ...] = (
         by="rank",
     ),
     Column("rank_high", int, "Worst rank still possible", _of_place("rank_high")),
-    Column("human_votes", int, "Comparisons that a person decided", heading=N_("Votes")),
+    Column("human_votes", int, "Comparisons that a person decided", heading=N_("Comparisons")),
     Column("judge_verdicts", int, "Comparisons that the judge decided", heading=N_("Verdicts")),
     Column("wins", int, "Votes for the model", heading=N_("Wins")),
     Column("losses", int, "Votes for the other model"),

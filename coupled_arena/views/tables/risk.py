@@ -208,7 +208,7 @@ MEAN_RISKS: tuple[Column[MeanAndRisk], ...] = (
     Column("measure", str, "How the risk is measured", heading=N_("Measure")),
     Column("mean", float, "Mean score", heading=N_("Mean"), text=".4g"),
     Column("risk", float, "The risk, in the unit of the scores", heading=N_("Risk"), text=".4g"),
-    Column("score", float, "Mean less risk", heading=N_("Mean less risk"), text=".4g"),
+    Column("score", float, "Mean minus risk", heading=N_("Mean minus risk"), text=".4g"),
     Column("rank", int, "By that score, 1 is best", heading=N_("Rank")),
 )
 

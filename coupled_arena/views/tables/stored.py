@@ -25,7 +25,7 @@ FOUND_BATTLES: tuple[Column[FoundBattle], ...] = (
         N_("Made (UTC)"),
         lambda row: f"{row.created_at:%Y-%m-%d %H:%M:%S}",
     ),
-    Column("mode", str, "How its models drew their noise", heading=N_("Noise")),
+    Column("mode", str, "How its models drew their noise", heading=N_("Random numbers")),
     Column(
         "models",
         list,

@@ -74,8 +74,8 @@ def _worth(audit: Audit) -> Iterator[str]:
     yield _limit(audit, median(now))
     if not unknown and audit.board_tau_max is not None:
         yield _(
-            "On the leaderboard they are worth {worth} at most. Between the same two models the "
-            "verdicts explain {share:.1%} of the variance of votes."
+            "On the leaderboard they tell as much as {worth} at most. Between the same two models "
+            "the verdicts explain {share:.1%} of the variance of votes."
         ).format(worth=_short(10 * audit.board_tau_max), share=audit.board_explained)
     if audit.estimates.truth is Truth.VOTES:
         ranges = "; ".join(
@@ -90,7 +90,7 @@ def _limit(audit: Audit, now: float) -> str:
         return _("That is the limit, however many verdicts it gives.")
     return _(
         "That is the limit, however many verdicts it gives. With the {n:,} verdicts on other "
-        "comparisons they are worth {worth} now."
+        "comparisons they tell as much as {worth} now."
     ).format(n=audit.judge_only, worth=_short(10 * now))
 
 
@@ -248,7 +248,7 @@ def _people(audit: Audit) -> Iterator[str]:
     if voted.alone:
         yield _("One person cast all votes: this audit speaks for that person only.")
     elif voted.worth is not None:
-        more = _("More people help this audit, not more votes of the same people.")
+        more = _("More people help this audit, not more comparisons by the same people.")
         yield from taste_words(voted.people, voted.votes, voted.worth, more)
 
 

@@ -43,11 +43,12 @@ _TEXTS = {
             "comparisons differs from chance."
         ),
         worth=N_(
-            "10 human votes with {judge} are worth {worth} at most ({low} to {high}, medians of "
-            "the models' {level} intervals)."
+            "With {judge}, 10 human votes tell as much as {worth} without it, at most ({low} to "
+            "{high}, medians of the models' {level} intervals)."
         ),
         worth_unbounded=N_(
-            "10 human votes with {judge} are worth {worth} at most, with unknown certainty."
+            "With {judge}, 10 human votes tell as much as {worth} without it, at most, with "
+            "unknown certainty."
         ),
         frontier=N_(
             "{models}: the judge agrees with people no more often than people prefer the model. "
@@ -79,7 +80,7 @@ _TEXTS = {
         counted=N_("{n:,} comparisons with both"),
         scores=N_("judge {judge:.1%}, people {truth:.1%}"),
         below_above=N_("Judge below people, above"),
-        worth_title=N_("Worth of 10 human votes"),
+        worth_title=N_("What 10 human votes tell with the judge"),
         correlation=N_("correlation with people {rho:.2f}"),
         without=N_("Human votes without the judge"),
         same=N_("Same as people"),
@@ -93,11 +94,12 @@ _TEXTS = {
             "answers differs from chance."
         ),
         worth=N_(
-            "10 checked answers with {judge} are worth {worth} at most ({low} to {high}, medians "
-            "of the models' {level} intervals)."
+            "With {judge}, 10 checked answers tell as much as {worth} without it, at most ({low} "
+            "to {high}, medians of the models' {level} intervals)."
         ),
         worth_unbounded=N_(
-            "10 checked answers with {judge} are worth {worth} at most, with unknown certainty."
+            "With {judge}, 10 checked answers tell as much as {worth} without it, at most, with "
+            "unknown certainty."
         ),
         frontier=N_(
             "{models}: the judge knows the right answer no more often than the model does. No "
@@ -130,7 +132,7 @@ _TEXTS = {
         counted=N_("{n:,} answers with both"),
         scores=N_("judge {judge:.1%}, the benchmark {truth:.1%}"),
         below_above=N_("Judge below the benchmark, above"),
-        worth_title=N_("Worth of 10 checked answers"),
+        worth_title=N_("What 10 checked answers tell with the judge"),
         correlation=N_("correlation with the benchmark {rho:.2f}"),
         without=N_("Checked answers without the judge"),
         same=N_("Same as the benchmark"),

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from markupsafe import Markup
 
 from coupled_arena.analysis.coupling.savings import Coupling, prompts_needed
-from coupled_arena.core.language import _, ngettext, number
+from coupled_arena.core.language import _, filled, ngettext, number
 from coupled_arena.stats.coupling.score_tables import PairSavings, other_blocks
 from coupled_arena.views.levels import level
 from coupled_arena.views.markup import bold, listed, paragraph, worded
@@ -47,8 +47,22 @@ def coupling_warnings(found: Coupling) -> tuple[str, ...]:
 
 
 def coupling_verdict(found: Coupling, pair: PairSavings) -> str:
-    """Return whether coupling saves samples for one pair, as far as its interval allows."""
-    return coupling_words(found, pair)[0]
+    """Return whether coupling saves samples for one pair, and how much it saves for all pairs."""
+    return " ".join([coupling_words(found, pair)[0], *_range(found, pair)])
+
+
+def _range(found: Coupling, pair: PairSavings) -> Iterator[str]:
+    """Say what coupling saves for all pairs: one pair alone may have been picked for its result."""
+    known = [each for each in found.by_saving if math.isfinite(each.savings)]
+    if len(known) < 2:
+        return
+    if pair is known[0]:
+        text = _(
+            "This pair has the largest saving of {n} pairs; the range is {low:.1%} to {high:.1%}."
+        )
+    else:
+        text = _("The savings of all {n} pairs range from {low:.1%} to {high:.1%}.")
+    yield filled(text, n=len(known), low=known[-1].savings, high=known[0].savings)
 
 
 def coupling_details(found: Coupling, pair: PairSavings) -> Markup:
@@ -140,12 +154,12 @@ def _identity(pair: PairSavings) -> str:
     gap, error = pair.identity_gap, pair.identity_gap_error
     if abs(gap) <= 3 * error:
         text = _(
-            "Proposition 1 within prompts: independent variance, less coupled variance, less "
-            "twice the covariance, is {gap:+.4f} ± {error:.4f}, as chance allows."
+            "Proposition 1 within prompts: independent variance minus coupled variance minus "
+            "twice the covariance is {gap:+.4f} ± {error:.4f}, as chance allows."
         )
     else:
         text = _(
-            "Proposition 1 within prompts: independent variance, less coupled variance, less "
-            "twice the covariance, is {gap:+.4f} ± {error:.4f}, more than chance explains."
+            "Proposition 1 within prompts: independent variance minus coupled variance minus "
+            "twice the covariance is {gap:+.4f} ± {error:.4f}, more than chance explains."
         )
     return text.format(gap=gap, error=error)

@@ -14,6 +14,7 @@ from coupled_arena.stats.gate.planning import MOST
 from coupled_arena.views.levels import level
 from coupled_arena.views.words.names import rounded
 
+_DIGITS = 4  # of a share of the scores' range
 _SEVERAL = 2  # prompts with several answers; of fewer nothing follows
 _VERDICTS = {
     Verdict.AS_GOOD: N_("as good"),
@@ -47,10 +48,9 @@ def gate_verdict(found: GateReport, candidate: CandidateGate) -> str:
             share=candidate.missing,
             most=found.settings.most_missing,
         )
+    seen = round(candidate.difference, _DIGITS)  # of scores that are equal, sums may differ
     texts = {
-        Verdict.AS_GOOD: _(
-            "{model} is as good as {base}: by {metric} it is worse by less than {margin}."
-        ),
+        Verdict.AS_GOOD: _as_good(seen),
         Verdict.BETTER: _("{model} is better than {base} by {metric}."),
         Verdict.WORSE: _("{model} is worse than {base}: by {metric} it loses more than {margin}."),
         Verdict.UNKNOWN: _(
@@ -64,6 +64,25 @@ def gate_verdict(found: GateReport, candidate: CandidateGate) -> str:
         base=found.base,
         metric=found.metric,
         margin=_size(found, found.settings.margin),
+        difference=_size(found, abs(seen)),
+    )
+
+
+def _as_good(seen: float) -> str:
+    """Say in which direction two models differ that count as equally good."""
+    if seen > 0:
+        return _(
+            "{model} is as good as {base}. By {metric} it is {difference} better, and a loss of "
+            "{margin} or more is ruled out."
+        )
+    if seen < 0:
+        return _(
+            "{model} is as good as {base}. By {metric} it is {difference} worse, and a loss of "
+            "{margin} or more is ruled out."
+        )
+    return _(
+        "{model} is as good as {base}. By {metric} the two are equal, and a loss of {margin} or "
+        "more is ruled out."
     )
 
 
@@ -169,7 +188,7 @@ def _size(found: GateReport, share: float) -> str:
 
 
 def _signed(found: GateReport, share: float) -> str:
-    digits = max(4 - math.floor(math.log10(found.width)), 0)
+    digits = max(_DIGITS - math.floor(math.log10(found.width)), 0)
     return number(share * found.width, f"+.{digits}f")
 
 

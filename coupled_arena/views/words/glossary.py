@@ -50,6 +50,16 @@ GLOSSARY: tuple[Term, ...] = (
         N_("Each model draws its words with random numbers of its own, as usual."),
     ),
     Term(
+        "random-numbers",
+        N_("random numbers"),
+        N_("random numbers"),
+        N_(
+            "They choose each word of an answer: coupled models share them, independent ones do "
+            "not."
+        ),
+        inline=False,
+    ),
+    Term(
         "win-rate",
         N_("win rate"),
         N_("win rate*|win-rate*"),

@@ -155,10 +155,10 @@ def _saved(estimates: BoardEstimates) -> Markup:
     if saved < 0.5:
         return Markup(ngettext("It saves no votes here.", "They save no votes here.", judges))
     text = ngettext(
-        "To be as certain without it, the board would need {bold}{saved:,.0f} more votes{end}, "
-        "besides its {human:,}.",
-        "To be as certain without them, the board would need {bold}{saved:,.0f} more votes{end}, "
-        "besides its {human:,}.",
+        "To be as certain without it, the board would need {bold}{saved:,.0f} more "
+        "comparisons{end} by people, besides its {human:,}.",
+        "To be as certain without them, the board would need {bold}{saved:,.0f} more "
+        "comparisons{end} by people, besides its {human:,}.",
         judges,
     )
     human = estimates.by_source[BoardSource.HUMAN].human
@@ -252,7 +252,7 @@ def _people(board: Leaderboard) -> Iterator[str]:
     if tastes.alone:
         yield _("One person cast all votes: this board speaks for that person only.")
         return
-    more = _("More people help this board, not more votes of the same people.")
+    more = _("More people help this board, not more comparisons by the same people.")
     yield from taste_words(tastes.voters, tastes.votes, tastes.worth, more)
 
 
@@ -264,13 +264,13 @@ def _sides(board: Leaderboard) -> Iterator[str]:
     if np.isfinite(sides.effect):
         bounds = sides.effect, *sides.interval(board.alpha)
         text = _(
-            "The answer shown first won {effect:.1%} of the votes more than the other "
+            "The answer shown first won {effect:.1%} of the comparisons more than the other "
             "({low:+.1%} to {high:+.1%}, {level} interval)."
         )
         if sides.effect < 0:
             bounds = -bounds[0], -bounds[2], -bounds[1]
             text = _(
-                "The answer shown second won {effect:.1%} of the votes more than the other "
+                "The answer shown second won {effect:.1%} of the comparisons more than the other "
                 "({low:+.1%} to {high:+.1%}, {level} interval)."
             )
         said = dict(zip(("effect", "low", "high"), bounds, strict=True))
@@ -318,8 +318,8 @@ def _not_judged(board: Leaderboard) -> Iterator[str]:
             yield text.format(judges=named(judges))
     elif others := estimates.unjudged:
         text = ngettext(
-            "{others:,} of {n:,} votes has no verdict of {judges}: it counts as it is.",
-            "{others:,} of {n:,} votes have no verdict of {judges}: they count as they are.",
+            "{others:,} of {n:,} comparisons has no verdict of {judges}: it counts as it is.",
+            "{others:,} of {n:,} comparisons have no verdict of {judges}: they count as they are.",
             others,
         )
         n = int(estimates.votes.comparisons.sum()) // 2

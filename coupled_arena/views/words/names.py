@@ -62,6 +62,11 @@ def votes_counted(n: int) -> str:
     return ngettext("{n:,} vote", "{n:,} votes", n).format(n=n)
 
 
+def comparisons_counted(n: int) -> str:
+    """Return so many comparisons: a vote on several answers gives one for each pair."""
+    return ngettext("{n:,} comparison", "{n:,} comparisons", n).format(n=n)
+
+
 def verdicts_counted(n: int) -> str:
     """Return so many verdicts."""
     return ngettext("{n:,} verdict", "{n:,} verdicts", n).format(n=n)

@@ -13,7 +13,13 @@ from coupled_arena.core.choices import Cutoff
 from coupled_arena.core.language import _, ngettext, number
 from coupled_arena.views.levels import level
 from coupled_arena.views.markup import joined, paragraph
-from coupled_arena.views.words.names import named, rounded, verdicts_counted, votes_counted
+from coupled_arena.views.words.names import (
+    comparisons_counted,
+    named,
+    rounded,
+    verdicts_counted,
+    votes_counted,
+)
 
 
 def plan_words(plan: VotePlan) -> tuple[str, ...]:
@@ -63,17 +69,17 @@ def people_words(plan: VotePlan) -> Iterator[str]:
 
 
 def votes_each(plan: VotePlan) -> str:
-    """Return how many votes each person has, of a plan in people."""
-    return votes_counted(plan.votes_each or 0)
+    """Return how many comparisons each person makes, of a plan in people."""
+    return comparisons_counted(plan.votes_each or 0)
 
 
 def same_people_words(plan: VotePlan) -> str:
     """Say whether more votes of the same people can suffice."""
     if plan.same_people_votes is None:
-        return _("More votes of the same people can never settle it.")
+        return _("More comparisons by the same people can never settle it.")
     text = ngettext(
-        "About {n:,} more vote of the same people would settle it, too.",
-        "About {n:,} more votes of the same people would settle it, too.",
+        "About {n:,} more comparison by the same people would settle it, too.",
+        "About {n:,} more comparisons by the same people would settle it, too.",
         plan.same_people_votes,
     )
     return text.format(n=rounded(plan.same_people_votes))
@@ -153,9 +159,15 @@ def _worth(plan: VotePlan) -> str:
     """Return what ten votes are then worth."""
     needs = plan.needs
     if math.isfinite(needs.tau_max):
-        text = _("10 votes are then worth {worth:.1f}, and with unlimited verdicts {limit:.1f}.")
+        text = _(
+            "10 votes then tell as much as {worth:.1f} without the judge, and with unlimited "
+            "verdicts as {limit:.1f}."
+        )
     else:
-        text = _("10 votes are then worth {worth:.1f}, and with unlimited verdicts any number.")
+        text = _(
+            "10 votes then tell as much as {worth:.1f} without the judge, and with unlimited "
+            "verdicts as any number."
+        )
     return text.format(worth=10 * needs.tau, limit=10 * needs.tau_max)
 
 

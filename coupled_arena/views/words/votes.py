@@ -73,7 +73,11 @@ def left_out_words(estimates: BoardEstimates) -> Iterator[str]:
             comparisons,
         )
         yield text.format(n=comparisons)
-    yield from uncounted_words(estimates)
+    uncounted = tuple(uncounted_words(estimates))
+    yield from uncounted
+    # A reader who sees two numbers here would ask which is right.
+    if uncounted and int(estimates.votes.comparisons.sum()) // 2 > estimates.excluded.of:
+        yield _("A vote on three or more answers gives a comparison for each pair of them.")
 
 
 def uncounted_words(estimates: BoardEstimates) -> Iterator[str]:

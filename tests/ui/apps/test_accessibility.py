@@ -11,7 +11,7 @@ from tests.ui.visiting import ask_until_open, open_tab, revealed
 _SAID = "#{}-said p:not(.waiting)"
 DRAWN = {
     "Leaderboard": "#board tbody tr",
-    "Battles": ".battles:not(.waiting) .headline",  # pale while it looks for them
+    "Past battles": ".battles:not(.waiting) .headline",  # pale while it looks for them
     **{name: _SAID.format(name.lower()) for name in ("Audit", "Coupling", "Risk")},
 }
 

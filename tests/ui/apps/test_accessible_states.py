@@ -60,7 +60,7 @@ def faults(page):
 FILLED = {
     "Leaderboard": "#board tbody tr",
     "As good as?": ".gate-verdict",
-    "Battles": ".battles[aria-busy=false] .found li",
+    "Past battles": ".battles[aria-busy=false] .found li",
     "Data": "#make-files",
     "Audit": "#audit-table tbody tr",
     "Coupling": "#coupling-curves .js-plotly-plot",
@@ -133,7 +133,7 @@ def test_a_tab_with_data_and_all_that_folds_unfolded(example, name):
 
 @pytest.mark.parametrize(
     ("name", "link"),
-    [("Leaderboard", "#board a[href*='model=']"), ("Battles", ".found li > a")],
+    [("Leaderboard", "#board a[href*='model=']"), ("Past battles", ".found li > a")],
 )
 def test_a_page_of_its_own(example, name, link):
     open_tab(example, name)

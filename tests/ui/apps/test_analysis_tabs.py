@@ -43,7 +43,7 @@ def rows_of(download):
 def test_the_tab_audit(site, visit):
     page = visit(site.url)
     open_tab(page, "Audit")
-    page.wait_for_selector("#audit-said .headline >> text=10 human votes with gpt are worth")
+    page.wait_for_selector("#audit-said .headline >> text=With gpt, 10 human votes tell as much as")
     for name in (figure.slug for figure in figures_of("audit")):
         page.wait_for_selector(f"#audit-{name} .js-plotly-plot .main-svg")
     assert page.locator("#audit-table tbody tr").count() == 2
@@ -173,7 +173,7 @@ def risk_of_a_file(page, path):
 
 def test_settings_of_research_tabs_survive_a_reload(site, visit):
     page = visit(f"{site.url}/?tab=audit")
-    page.wait_for_selector("#audit-said .headline >> text=10 human votes with gpt are worth")
+    page.wait_for_selector("#audit-said .headline >> text=With gpt, 10 human votes tell as much as")
     page.locator("#audit-mode").get_by_text("Coupled").click()
     page.wait_for_url("**/?tab=audit&judge=gpt&mode=coupled")
     page.reload()

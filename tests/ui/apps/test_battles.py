@@ -131,7 +131,7 @@ def test_a_number_on_the_board_opens_its_battles_and_back_returns(served, page):
         page.locator(f'#board a[href="{address}"]').first.click()
         settle(page)
         assert where(page) == address
-        assert page.locator(COUNT).inner_text().startswith(f"{text} votes on pairs, in {text}")
+        assert page.locator(COUNT).inner_text().startswith(f"{text} comparisons, in {text}")
         page.go_back()
         page.wait_for_selector("#board tbody a", state="visible")
         assert where(page) == "?tab=leaderboard"
@@ -182,10 +182,10 @@ def test_pairs_are_links_for_those_who_use_no_mouse(page):
     assert page.evaluate("document.activeElement.textContent") == "15/45"
     page.keyboard.press("Enter")
     settle(page)
-    assert page.locator(COUNT).inner_text() == "45 votes on pairs, in 45 battles."
+    assert page.locator(COUNT).inner_text() == "45 comparisons, in 45 battles."
     page.get_by_role("link", name="neither won").click()
     settle(page)
-    assert page.locator(COUNT).inner_text() == "15 votes on pairs, in 15 battles."
+    assert page.locator(COUNT).inner_text() == "15 comparisons, in 15 battles."
 
 
 def test_a_link_can_be_opened_beside(page):
@@ -202,7 +202,7 @@ def test_a_link_can_be_opened_beside(page):
 def test_filters_make_an_address(page):
     shown = page.locator(FOUND)
     assert page.locator(COUNT).inner_text() == "46 battles."
-    page.get_by_label("Noise").select_option("coupled")
+    page.get_by_label("Random numbers").select_option("coupled")
     page.wait_for_url("**/?tab=battles&mode=coupled")
     settle(page)
     assert page.locator(COUNT).inner_text() == "24 battles."
@@ -213,7 +213,7 @@ def test_filters_make_an_address(page):
     assert shown.locator("a").all_inner_texts() == ["Question 4?"]
     page.go_back()
     settle(page)
-    assert page.get_by_label("Noise").input_value() == "coupled"
+    assert page.get_by_label("Random numbers").input_value() == "coupled"
     assert page.get_by_label("Words in question").input_value() == ""
     assert shown.count() == 20
     if not page.get_by_label("Category").is_visible():
@@ -363,7 +363,7 @@ def test_a_tab_in_the_menu_of_a_phone_has_an_address(served, visit):
     folded.click()  # on a phone each section is, at first
     page.locator("#audit-table a", has_text="12").first.click()
     page.wait_for_selector(FOUND)
-    assert page.locator(COUNT).inner_text() == "12 votes on pairs, in 12 battles."
+    assert page.locator(COUNT).inner_text() == "12 comparisons, in 12 battles."
     assert page.evaluate("document.documentElement.scrollWidth") == 390
 
 

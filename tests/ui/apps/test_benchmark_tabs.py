@@ -80,7 +80,7 @@ def test_scores_in_the_tabs_coupling_and_audit(site, visit, tmp_path):
 def coupling_is_read_from_the_store_and_from_a_file(page, tmp_path):
     open_tab(page, "Coupling")
     said = page.locator("#coupling-said .headline")
-    said.get_by_text("coupling saves samples to compare able and fair:").wait_for()
+    said.get_by_text("coupling saves samples to compare fair and poor:").wait_for()
     page.locator("#coupling-curves .js-plotly-plot").wait_for()
     page.get_by_label("Pair").click()
     page.get_by_role("option", name="able | poor").click()
@@ -99,7 +99,7 @@ def coupling_is_read_from_the_store_and_from_a_file(page, tmp_path):
     page.locator("#coupling-metric").wait_for(state="hidden")  # it speaks of the store
     file.write_text("Noise,left\nsometimes,1\n")
     page.get_by_label("Clear").first.click()
-    said.get_by_text("To compare able and").wait_for()
+    said.get_by_text("to compare fair and poor:").wait_for()
     page.locator("#coupling-metric").wait_for()
     page.locator("#coupling-file input[type=file]").set_input_files(file)
     page.get_by_text("elsewhere.csv, line 2").wait_for()
@@ -111,7 +111,7 @@ def a_judge_is_held_against_the_benchmark(page):
     page.locator("#audit-ties").wait_for(state="visible")
     page.get_by_label("A benchmark's right answers").click()
     headline = page.locator("#audit-said .headline")
-    headline.get_by_text("10 checked answers with bob are worth").wait_for()
+    headline.get_by_text("With bob, 10 checked answers tell as much as").wait_for()
     page.locator("#audit-bias .js-plotly-plot").wait_for()
     page.get_by_text("How many more votes").wait_for(state="hidden")
     page.locator("#audit-ties").wait_for(state="hidden")

@@ -24,7 +24,7 @@ from tests.ui.visiting import open_tab
 FIGURE = ".js-plotly-plot:visible .main-svg"
 SHOWN = {
     **dict.fromkeys(("Leaderboard", "As good as?", "Audit", "Coupling", "Risk"), FIGURE),
-    "Battles": "text=288 battles >> visible=true",
+    "Past battles": "text=288 battles >> visible=true",
 }
 
 
@@ -62,7 +62,16 @@ def test_every_tab_has_something_to_show_and_nothing_is_kept(example, visit):
 
 
 FOLDERS = partial(Path(tempfile.gettempdir()).glob, "coupled-arena-example-*")
-EMPTY = "Leaderboard", "As good as?", "Battles", "Data", "Audit", "Coupling", "Risk", "Experiments"
+EMPTY = (
+    "Leaderboard",
+    "As good as?",
+    "Past battles",
+    "Data",
+    "Audit",
+    "Coupling",
+    "Risk",
+    "Experiments",
+)
 DEAD = """() => [...document.querySelectorAll("[role=tabpanel] :is(input[role=listbox], table)")]
     .filter((node) => node.offsetParent && !(node.value || node.rows?.length > 1)).length"""
 

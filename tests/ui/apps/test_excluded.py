@@ -43,6 +43,6 @@ def test_both_views(served, visit):
     assert "and counted here all the same." in hints.all_text_contents()[0]
     # No list of battles counts them, so the numbers lead to none; models have their pages.
     assert page.locator("#board tbody a").count() == 2
-    page.locator("#board-rank-sets").get_by_text("30 votes").first.wait_for()
+    page.locator("#board-rank-sets").get_by_text("30 comparisons").first.wait_for()
     page.get_by_label("Excluded votes count, too").uncheck()
     page.wait_for_function(f"{VOTES} === 20")

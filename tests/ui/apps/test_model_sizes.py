@@ -92,7 +92,7 @@ def test_a_board_and_a_page_with_sizes(served, visit, tmp_path):
     ]
     line = page.locator(".trend")
     assert line.locator("svg path").count() == 2
-    assert "180 votes on the board" in line.get_attribute("aria-label")
+    assert "180 comparisons on the board" in line.get_attribute("aria-label")
     page.get_by_text("The same as a table").click()
     assert (
         page.locator(".trend .dot").count()

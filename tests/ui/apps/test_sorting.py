@@ -102,8 +102,8 @@ def test_an_interval_is_sorted_by_its_estimate(board):
 
 
 def test_order_search_and_focus_stay_when_a_vote_redraws_the_board(served, board):
-    press(board, "Votes")
-    press(board, "Votes")
+    press(board, "Comparisons")
+    press(board, "Comparisons")
     field = board.locator("#board").get_by_label("Find by model")
     assert not board.locator("#board-pair-table .search").is_visible()
     board.locator("#board-pair-table summary").press("Enter")
@@ -117,14 +117,14 @@ def test_order_search_and_focus_stay_when_a_vote_redraws_the_board(served, board
     found = names(board)
     votes = "[...document.querySelectorAll('#board tbody tr')]"
     votes += ".reduce((sum, row) => sum + Number(row.cells[4].textContent), 0)"
-    for focused in (field, heading(board, "Votes").locator("button.sort")):
+    for focused in (field, heading(board, "Comparisons").locator("button.sort")):
         focused.focus()
         cast = board.evaluate(votes)
         elsewhere = Visitor(served.url)
         elsewhere.ask(stop=speak)
         assert elsewhere.vote([1, 1])  # of one model twice: the words may be the same
         board.wait_for_function(f"{votes} > {cast}")
-        assert heading(board, "Votes").get_attribute("aria-sort") == "ascending"
+        assert heading(board, "Comparisons").get_attribute("aria-sort") == "ascending"
         counts = numbers(board, 5)
         assert counts == sorted(counts)
         assert names(board) == found
@@ -144,11 +144,11 @@ def test_a_name_leads_to_the_model_s_page_and_its_numbers_to_battles(board):
     assert board.locator(".battles h2").inner_text() == HOSTILE
     said = board.locator(".battles .headline").inner_text()
     assert f"People prefer it in {rate} of comparisons with all others" in said
-    assert said.endswith("95% interval; 32 votes on pairs).")
+    assert said.endswith("95% interval; 32 comparisons).")
     assert board.locator(".battles .history .days").count() == 1
     won = board.locator(".battles .numbers a", has_text="30/32")
     won.click()
-    board.locator(".battles .headline", has_text="32 votes on pairs, in 32 battles.").wait_for()
+    board.locator(".battles .headline", has_text="32 comparisons, in 32 battles.").wait_for()
     board.go_back()
     board.locator(".battles .numbers").get_by_role("link", name="left").click()
     board.locator(".battles h2", has_text="left").wait_for()

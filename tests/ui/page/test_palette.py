@@ -38,7 +38,7 @@ new Function("element", "trigger", "props", "watch", {code})(
   document.getElementById("go-to"), (name, data) => window.sent.push([name, data]), props,
   (name, act) => {{ changed = act; }});
 </script></body></html>"""
-TABS = ("Battle", "Leaderboard", "Battles")
+TABS = ("Battle", "Leaderboard", "Past battles")
 FOUND = {
     "models": [{"text": "olmo", "href": "?model=olmo"}],
     "battles": [{"text": "Old <b>whales?", "more": "olmo against qwen", "href": "?battle=b1"}],

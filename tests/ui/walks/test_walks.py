@@ -233,7 +233,7 @@ def test_every_tab_shows_its_numbers_and_axe_finds_nothing(page):
         "Risk": "#risk-table tbody tr",
         "Experiments": "#run-experiment",
         "Compare": "#compare",
-        "Battles": ".battles[aria-busy=false] .found li",
+        "Past battles": ".battles[aria-busy=false] .found li",
         "Data": "#make-files",
     }
     names = page.get_by_role("tab")

@@ -83,7 +83,7 @@ def _text(found: ServerCheck) -> str:
 
 def _verdict(found: ServerCheck) -> str:
     if not found.shared:
-        return "The servers do not share this noise."
+        return _not_shared(found)
     if found.noise_of != "servers":
         return "The servers share noise."
     return (
@@ -94,6 +94,27 @@ def _verdict(found: ServerCheck) -> str:
         "  It is not the arena's noise: replay cannot check it, and models in the arena's process "
         "are not coupled with these."
     )
+
+
+def _not_shared(found: ServerCheck) -> str:
+    from coupled_arena.generation.server_check import FEWEST
+
+    if any(server.noise == "many draws" for server in found.servers):
+        return "It is not proven that the servers share noise."
+    if any(server.proven for server in found.servers):
+        return "The servers do not share this noise."
+    if found.seedless:
+        return (
+            "Nothing shows that the servers share noise: most answers are the same with any seed. "
+            "Take a --prompt that may go on in many ways; if that changes nothing, they ignore "
+            "seeds."
+        )
+    if found.seeds < FEWEST:
+        return (
+            "The servers do not share the arena's noise. Whether they share noise of their own, "
+            f"only {FEWEST} or more --seeds can show."
+        )
+    return "The servers do not share noise."
 
 
 def _line(server: CheckedServer, *, own: bool) -> str:

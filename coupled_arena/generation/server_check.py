@@ -39,6 +39,7 @@ _ROUNDING = 1e-4  # of log-probabilities in 32 bits, far below the distance of t
 _CHANCE = 1e-9  # of other noise, below which a server is believed
 _LEVEL = 1e-3  # of the test that answers with one seed are alike by chance
 _PERMUTATIONS = 9999
+FEWEST = 7  # seeds: of fewer there are not enough orders for the test to reach its level
 
 
 @dataclass(frozen=True)
@@ -114,6 +115,11 @@ class ServerCheck:
         proven = all(server.proven for server in self.servers)
         other = all(server.draws_otherwise for server in self.servers)
         return proven if told and not other else self.p_value <= _LEVEL
+
+    @property
+    def seedless(self) -> bool:
+        """Whether most answers are the same with any seed, so that seeds show nothing."""
+        return 2 * self.same_otherwise > self.seeds * (self.seeds - 1)
 
     @property
     def noise_of(self) -> Literal["arena", "servers"] | None:

@@ -177,6 +177,10 @@ def test_words_that_no_seed_makes_alike_prove_nothing(serve, models, call, own):
     assert found["same"] == (8 if own == "alike" else 0)
     assert found["same_otherwise"] == (56 if own == "alike" else 0)
     assert found["p_value"] > 1e-3
+    code, out, _ = call("server-check", *(each.url for each in pair), "--seeds", 6, "--tokens", 4)
+    assert code == 1
+    only = "most answers are the same with any seed" if own == "alike" else "only 7 or more --seeds"
+    assert only in out.splitlines()[-1]
 
 
 def test_noise_of_the_servers_where_no_laws_are_told(serve, models, call):

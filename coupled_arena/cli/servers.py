@@ -38,10 +38,12 @@ def server_check(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Check whether two vLLM servers draw from one noise, by their own draws.
+    """Check whether two servers of vLLM or SGLang draw from one noise, by their own draws.
 
     Both continue one prompt with several seeds. The log-probabilities that they tell, with the
-    noise, give the token that must come. The exit code is 1 where the servers do not share noise.
+    arena's noise, give the token that must come. Servers without the plugin may share noise of
+    their own: their answers with one seed are then more alike than answers with two. The exit code
+    is 1 where the servers do not share noise.
     [How to start such servers](any-client.md)
     """
     require("server", "A server's answer")
@@ -51,7 +53,8 @@ def server_check(
     found = check_servers(
         (first, second), keys, prompt=prompt or PROMPT, seeds=seeds, tokens=tokens
     )
-    show({"shared": found.shared, **asdict(found)}, as_json, lambda: _text(found))
+    answer = {"shared": found.shared, "noise_of": found.noise_of, **asdict(found)}
+    show(answer, as_json, lambda: _text(found))
     if not found.shared:
         raise typer.Exit(1)
 
@@ -68,33 +71,71 @@ def _keys(variables: list[str]) -> list[str]:
 
 
 def _text(found: ServerCheck) -> str:
-    lines = [_line(server) for server in found.servers]
+    lines = [_line(server, own=found.noise_of == "servers") for server in found.servers]
     pairs = found.seeds * (found.seeds - 1)
     lines.append(
         f"The same answers: {found.same} of {found.seeds} with one seed, {found.same_otherwise} of "
         f"{pairs} with different seeds (p = {found.p_value:.2g} that seeds play no part)."
     )
-    lines.append(
-        "The servers share noise." if found.shared else "The servers do not share this noise."
-    )
+    lines.append(_verdict(found))
     return "\n".join(lines)
 
 
-def _line(server: CheckedServer) -> str:
+def _verdict(found: ServerCheck) -> str:
+    if not found.shared:
+        return _not_shared(found)
+    if found.noise_of != "servers":
+        return "The servers share noise."
+    return (
+        "The servers share noise of their own, by seed: requests to both with one seed are "
+        "coupled.\n"
+        "  It needs a seed in each request, one vocabulary, and prompts of the same number of "
+        "tokens; it needs no plugin.\n"
+        "  It is not the arena's noise: replay cannot check it, and models in the arena's process "
+        "are not coupled with these."
+    )
+
+
+def _not_shared(found: ServerCheck) -> str:
+    from coupled_arena.generation.server_check import FEWEST
+
+    if any(server.noise == "many draws" for server in found.servers):
+        return "It is not proven that the servers share noise."
+    if any(server.proven for server in found.servers):
+        return "The servers do not share this noise."
+    if found.seedless:
+        return (
+            "Nothing shows that the servers share noise: most answers are the same with any seed. "
+            "Take a --prompt that may go on in many ways; if that changes nothing, they ignore "
+            "seeds."
+        )
+    if found.seeds < FEWEST:
+        return (
+            "The servers do not share the arena's noise. Whether they share noise of their own, "
+            f"only {FEWEST} or more --seeds can show."
+        )
+    return "The servers do not share noise."
+
+
+def _line(server: CheckedServer, *, own: bool) -> str:
     version = f", vLLM {server.version}" if server.version else ""
     weights = f", weights {server.weights}" if server.weights else ""
-    return f"{server.url}: {server.model}{version}{weights}\n  {_finding(server)}"
+    return f"{server.url}: {server.model}{version}{weights}\n  {_finding(server, own=own)}"
 
 
-def _finding(server: CheckedServer) -> str:
+def _finding(server: CheckedServer, *, own: bool) -> str:
     if not server.tokens:
         return (
             "tells no log-probabilities: only its answers are compared. Start it with "
             "--max-logprobs 20 or more"
         )
-    counts = f"{server.as_noise:,} of {server.tokens:,} draws are those of the noise"
+    counts = f"{server.as_noise:,} of {server.tokens:,} draws are those of the arena's noise"
     if server.proven:
         return f"{counts} (other noise: chance {server.chance:.0e})"
+    if server.noise == "many draws":
+        return f"{counts}: more than chance gives, but not all, so nothing is proven"
+    if own:
+        return counts
     if server.noise == "own requests":
         return f"{counts}: it couples only the arena's requests. Start it with {AMBIENT}"
     return f"{counts}. Start it with --logits-processors {AMBIENT}"

@@ -4,7 +4,8 @@ Both get the same prompt with several seeds. With each token a server tells the 
 their log-probabilities. From these and the noise, which is known here, follows which token has to
 come. No tokenizer is needed: a prompt is hashed as text (`ambient.prompt_text`), and a token's
 noise has the key of its bytes. Where a server tells no log-probabilities, only the answers are
-compared.
+compared. These also tell whether servers without a plugin share noise. That of vLLM and SGLang is a
+function of seed, position and token id.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import openai
@@ -36,7 +37,9 @@ PROMPT = "Once upon a time, in a small town by the sea, there lived"
 _TOLD = 20  # likeliest tokens; a server of vLLM tells no more unless it is told to
 _ROUNDING = 1e-4  # of log-probabilities in 32 bits, far below the distance of two draws
 _CHANCE = 1e-9  # of other noise, below which a server is believed
+_LEVEL = 1e-3  # of the test that answers with one seed are alike by chance
 _PERMUTATIONS = 9999
+FEWEST = 7  # seeds: of fewer there are not enough orders for the test to reach its level
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,8 @@ class CheckedServer:
         Of vLLM.
     noise : str
         Which requests have it: "every request", "own requests" of an arena alone, or "none". It is
-        "not told" where the plugin is there and no laws are told.
+        "many draws" where it explains more than chance gives, but not all. It is "not told" where
+        the plugin is there and no laws are told.
     weights : str or None
         Which it holds, as it says itself; None where it does not.
     tokens : int
@@ -76,6 +80,11 @@ class CheckedServer:
     def proven(self) -> bool:
         """Whether it has drawn from the noise."""
         return self.chance is not None and self.chance < _CHANCE
+
+    @property
+    def draws_otherwise(self) -> bool:
+        """Whether its draws show other noise than the arena's."""
+        return self.as_noise < self.tokens and self.noise != "many draws"
 
 
 @dataclass(frozen=True)
@@ -103,7 +112,24 @@ class ServerCheck:
     def shared(self) -> bool:
         """Whether both draw from one noise."""
         told = all(server.tokens for server in self.servers)
-        return all(server.proven for server in self.servers) if told else self.p_value <= 0.001
+        proven = all(server.proven for server in self.servers)
+        other = all(server.draws_otherwise for server in self.servers)
+        return proven if told and not other else self.p_value <= _LEVEL
+
+    @property
+    def seedless(self) -> bool:
+        """Whether most answers are the same with any seed, so that seeds show nothing."""
+        return 2 * self.same_otherwise > self.seeds * (self.seeds - 1)
+
+    @property
+    def noise_of(self) -> Literal["arena", "servers"] | None:
+        """Who makes the noise that they share; None where they share none, or nothing tells."""
+        if not self.shared:
+            return None
+        if any(server.proven for server in self.servers):
+            return "arena"
+        without = (server.draws_otherwise or server.noise == "none" for server in self.servers)
+        return "servers" if all(without) else None
 
 
 @dataclass(frozen=True)
@@ -169,10 +195,11 @@ class _Asked:
             "temperature": 1.0,
             "top_p": 1.0,
             "logprobs": _TOLD,
-            # Whatever the model's own defaults are, the law is the one that is told.
+            # Whatever the model's own defaults are, the law is the one that is told. SGLang refuses
+            # a top-k of 0; -1 keeps all tokens there and in vLLM.
             "extra_body": {
                 "ignore_eos": True,
-                "top_k": 0,
+                "top_k": -1,
                 "min_p": 0.0,
                 "repetition_penalty": 1.0,
             },
@@ -191,24 +218,28 @@ class _Asked:
 
     def server(self, prompt: str, answers: Sequence[_Answer]) -> CheckedServer:
         """Return what its answers and its proof tell of it."""
-        tokens, fits, chance = max(
+        fit = max(
             (_of_noise(prompt, answers, spaced=spaced) for spaced in (False, True)),
-            key=lambda found: (found[1], -found[2]),
+            key=lambda found: (found.fits, -found.chance),
         )
         proof = self._proof()
         plugin = is_proof(proof)
         held = weights_in(proof) if plugin else None
-        every = fits == tokens > 0 and chance < _CHANCE
-        other = "own requests" if tokens else "not told"
+        whole = fit.fits == fit.tokens > 0
+        # Far less is needed for a doubt whether a server has noise of its own than for a proof.
+        many = not whole and fit.chance < _LEVEL
+        every = whole and fit.chance < _CHANCE
+        other = "own requests" if fit.tokens else "not told"
+        rest = "many draws" if many else other if plugin else "none"
         return CheckedServer(
             url=self._url,
             model=self._model,
             version=self._version(),
-            noise="every request" if every else other if plugin else "none",
+            noise="every request" if every else rest,
             weights=str(held) if held else None,
-            tokens=tokens,
-            as_noise=fits,
-            chance=chance if fits == tokens > 0 else None,
+            tokens=fit.tokens,
+            as_noise=fit.fits,
+            chance=fit.chance if whole else None,
         )
 
     def _proof(self) -> list[int]:
@@ -258,10 +289,20 @@ def _read(choice: Any) -> _Answer:
     return _Answer(tuple(told.tokens), laws)
 
 
-def _of_noise(prompt: str, answers: Sequence[_Answer], *, spaced: bool) -> tuple[int, int, float]:
-    """Return how many draws are told, how many the noise explains, and how probable that is.
+@dataclass(frozen=True)
+class _Fit:
+    """How many draws are told, how many the noise explains, and how probable that is.
 
-    The probability is that other noise would explain all of them, doubled for the two tries.
+    The probability is that other noise would explain as many, doubled for the two tries.
+    """
+
+    tokens: int
+    fits: int
+    chance: float
+
+
+def _of_noise(prompt: str, answers: Sequence[_Answer], *, spaced: bool) -> _Fit:
+    """Return how well the noise explains answers.
 
     Parameters
     ----------
@@ -274,8 +315,21 @@ def _of_noise(prompt: str, answers: Sequence[_Answer], *, spaced: bool) -> tuple
         for position, (law, drawn) in enumerate(zip(answer.laws, answer.tokens, strict=False))
     ]
     known = [draw for draw in draws if draw is not None]
-    chance = math.exp(sum(math.log(max(among, 1e-9)) for _, among in known))
-    return len(known), sum(fits for fits, _ in known), min(2 * chance, 1.0)
+    fits = sum(fits for fits, _ in known)
+    return _Fit(len(known), fits, min(2 * _by_chance(fits, [among for _, among in known]), 1.0))
+
+
+def _by_chance(fits: int, among: Sequence[float]) -> float:
+    """Return how probable so many fits are at most, where each has a probability of its own."""
+    if fits == len(among):
+        return math.exp(sum(math.log(max(chance, 1e-9)) for chance in among))
+    # Chernoff's bound: it holds for unequal coins too, and is quick for a million of them.
+    share, mean = fits / len(among), sum(among) / len(among)
+    if share <= mean:
+        return 1.0
+    gain = (1 - share) * math.log((1 - share) / (1 - mean))
+    gain += share * math.log(share / max(mean, 1e-9))
+    return math.exp(-len(among) * gain)
 
 
 def _explained(

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import numpy as np
 import uvicorn
 from starlette.applications import Starlette
 from starlette.responses import JSONResponse, StreamingResponse
@@ -59,6 +60,11 @@ class ModelServer:
         Whether it tells from where it has the model, as vLLM does and others do not.
     ambient : bool
         Whether it draws requests of any client from the noise.
+    own : str
+        How it draws them otherwise. "apart" from all other servers, whatever the seed; "by seed",
+        position and token, as servers without a plugin do; or "alike" for every seed.
+    blurs : float
+        By how much it misstates each log-probability, at most.
     tells : int
         How many likeliest tokens of each law it tells of, at most, as ``--max-logprobs`` has it.
     weights : ServedWeights
@@ -83,6 +89,8 @@ class ModelServer:
     silent: bool = False
     rooted: bool = True
     ambient: bool = True
+    own: str = "apart"
+    blurs: float = 0.0
     tells: int = 20
     alter: object = staticmethod(lambda tokens: tokens)
     gate: threading.Event = field(default_factory=threading.Event)
@@ -151,16 +159,22 @@ class ModelServer:
         seed = noise_seed(asked["seed"], asked["prompt"].encode())
         noise = GumbelCache(from_numpy(self.vocabulary.keys))
         filters = Filters(asked["temperature"], 0, asked["top_p"], 0.0, ())
+        blur = np.random.default_rng(asked["seed"])
         batch = self.model.start_batch()
         with self._lock:
             batch.add([prompt])
         words, laws = [], []
         for position in range(asked["max_tokens"]):
             logits = batch.logits * SHARP
-            place = [(seed if self.ambient else hash(self.url) % 2**64, 0, position)]
-            token = ambient_ids(logits, noise, filters, place)
+            if self.ambient or self.own == "apart":
+                place = [(seed if self.ambient else hash(self.url) % 2**64, 0, position)]
+                token = ambient_ids(logits, noise, filters, place)
+            else:
+                by = asked["seed"] if self.own == "by seed" else 0
+                token = (logits + own_noise(by, len(prompt) + position, logits)).argmax(1)
             words.append(tokenizer().decode(token))
             law = logits[0].log_softmax(0)
+            law = law + from_numpy(blur.uniform(-self.blurs, self.blurs, len(law)))
             told = [*law.topk(asked.get("logprobs", 0)).indices.tolist(), int(token)]
             laws.append({tokenizer().decode([number]): float(law[number]) for number in told})
             with self._lock:
@@ -231,6 +245,11 @@ class ModelServer:
             with self._lock:
                 batch.advance(tensor([token]))
             await asyncio.sleep(0)
+
+
+def own_noise(seed, position, logits):
+    """Return noise that is not the arena's: a function of seed, position and token all the same."""
+    return from_numpy(np.random.default_rng([seed, position]).gumbel(size=logits.shape[1]))
 
 
 def asks_for_proof(asked):

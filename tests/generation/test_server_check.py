@@ -6,6 +6,7 @@ import json
 from contextlib import ExitStack
 
 import pytest
+import torch
 
 from coupled_arena.core.catalog import ModelSpec
 from coupled_arena.generation.huggingface import load_model
@@ -47,13 +48,14 @@ def test_the_same_model_twice(serve, models, call):
     assert found["shared"] is True
     assert (found["same"], found["seeds"], found["same_otherwise"]) == (8, 8, 0)
     assert found["p_value"] <= 1e-3
+    assert found["noise_of"] == "arena"
     for told in found["servers"]:
         assert told["noise"] == "every request"
         assert told["tokens"] == told["as_noise"] == 64
         assert told["chance"] < 1e-9
         assert told["weights"] == str(one.weights)
     _, out, _ = call("server-check", one.url, two.url, "--seeds", "8", "--tokens", "8")
-    assert "64 of 64 draws are those of the noise (other noise: chance" in out
+    assert "64 of 64 draws are those of the arena's noise (other noise: chance" in out
     assert out.endswith("The servers share noise.\n")
 
 
@@ -123,3 +125,80 @@ def test_a_server_that_fails_is_named(serve, models, call):
     code, _, err = call("server-check", server.url, server.url)
     assert code == 1
     assert f"The server at {server.url} says: " in err
+
+
+STOCK = {"ambient": False, "plugin": False}
+
+
+@pytest.fixture(scope="module")
+def near(models, tmp_path_factory):
+    """The first model with slightly other weights, as by quantization."""
+    folder = tmp_path_factory.mktemp("near")
+    save_small_models(folder, NAMES[:1])
+    spec = ModelSpec(name="near", folder=folder / NAMES[0], dtype="float32", device_map="cpu")
+    model = load_model(spec, folder)
+    random = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for weights in model.network.parameters():
+            weights += 0.04 * weights.std() * torch.randn(weights.shape, generator=random)
+    return model
+
+
+@pytest.mark.parametrize("same_weights", [True, False])
+def test_servers_with_noise_of_their_own(serve, models, near, call, same_weights):
+    """As vLLM and SGLang have it: also where the weights differ, and words agree for a while."""
+    held = models[0], models[0] if same_weights else near
+    pair = [serve(model, own="by seed", **STOCK) for model in held]
+    code, found = checked(call, *pair, seeds=16)
+    assert code == 0
+    assert (found["shared"], found["noise_of"]) == (True, "servers")
+    assert found["same"] == 16 if same_weights else found["same"] < 16
+    assert all(told["as_noise"] < told["tokens"] for told in found["servers"])
+    assert [told["noise"] for told in found["servers"]] == ["none", "none"]
+
+
+def test_what_noise_of_the_servers_needs_is_said(serve, models, call):
+    urls = [serve(models[0], own="by seed", **STOCK).url for _ in range(2)]
+    code, out, _ = call("server-check", *urls, "--seeds", "8", "--tokens", "4")
+    assert code == 0
+    assert "The servers share noise of their own, by seed: " in out
+    assert "a seed in each request, one vocabulary, and prompts of the same number of" in out
+    assert "replay cannot check it" in out
+    assert "--logits-processors" not in out
+
+
+@pytest.mark.parametrize("own", ["apart", "alike"])
+def test_words_that_no_seed_makes_alike_prove_nothing(serve, models, call, own):
+    """Servers that ignore seeds may well answer the same each time."""
+    pair = [serve(models[0], own=own, **STOCK) for _ in range(2)]
+    code, found = checked(call, *pair)
+    assert code == 1
+    assert (found["shared"], found["noise_of"]) == (False, None)
+    assert found["same"] == (8 if own == "alike" else 0)
+    assert found["same_otherwise"] == (56 if own == "alike" else 0)
+    assert found["p_value"] > 1e-3
+    code, out, _ = call("server-check", *(each.url for each in pair), "--seeds", 6, "--tokens", 4)
+    assert code == 1
+    only = "most answers are the same with any seed" if own == "alike" else "only 7 or more --seeds"
+    assert only in out.splitlines()[-1]
+
+
+def test_noise_of_the_servers_where_no_laws_are_told(serve, models, call):
+    pair = [serve(models[0], own="by seed", tells=5, **STOCK) for _ in range(2)]
+    code, found = checked(call, *pair)
+    assert code == 0
+    assert (found["shared"], found["noise_of"]) == (True, "servers")
+    of_plugins = [serve(models[0], tells=5) for _ in range(2)]
+    code, found = checked(call, *of_plugins)
+    assert code == 0
+    assert (found["shared"], found["noise_of"]) == (True, None)
+
+
+def test_noise_of_the_arena_that_explains_most_is_not_the_servers_own(serve, models, call):
+    """Log-probabilities that are told too roughly hide some of its draws."""
+    pair = [serve(models[0], blurs=0.5) for _ in range(2)]
+    code, found = checked(call, *pair, seeds=16)
+    assert code == 1
+    assert (found["shared"], found["noise_of"]) == (False, None)
+    assert [told["noise"] for told in found["servers"]] == ["many draws", "many draws"]
+    assert found["p_value"] <= 1e-3

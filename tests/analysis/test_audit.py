@@ -11,7 +11,7 @@ from coupled_arena.analysis.audit.plan import PlanGoal, plan_interval, plan_sepa
 from coupled_arena.analysis.audit.result import audit, read_audit
 from coupled_arena.analysis.audit.verdicts import LiveAudits, read_audit_estimates
 from coupled_arena.analysis.leaderboard.board_estimates import read_estimates
-from coupled_arena.core.choices import BoardSource, Ties
+from coupled_arena.core.choices import BoardSource, Ties, Voters
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.records import Mode, Prompt
 from coupled_arena.stats.ranking.rank_sets import rank_sets
@@ -71,7 +71,7 @@ def world(request):
 @pytest.mark.slow
 @pytest.mark.parametrize("ties", Ties)
 def test_comparisons_of_one_prompt_are_added_up_before_they_are_squared(world, ties):
-    found = read_audit_estimates(world.store, GPT, ties)
+    found = read_audit_estimates(world.store, GPT, ties, voters=Voters.THESE)
     means, models = found.means, found.judged.models
     influences = means.human_influence.of_pairs, means.judge_influence.of_pairs
     k, outcomes = len(models), ["first", "second", "tie", "both_bad"]

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import coupled_arena as ca
-from coupled_arena.analysis.leaderboard.board_estimates import read_estimates
+from coupled_arena.analysis.leaderboard.board_estimates import Method, read_estimates
 from coupled_arena.analysis.leaderboard.result import leaderboard
-from coupled_arena.core.choices import BoardSource, Flips, JudgeScore
+from coupled_arena.core.choices import BoardSource, Flips, JudgeScore, Voters
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.records import Prompt
 from coupled_arena.core.verdicts import Probabilities
@@ -110,8 +110,11 @@ def scored(drawn, score, flips):
 @pytest.mark.parametrize(("score", "flips"), WAYS)
 def test_the_board_is_what_loops_over_prompts_make_of_probabilities(drawn, store, score, flips):
     votes, alone, prompts, told = scored(drawn, score, flips)
-    theta, covariance, tuning = by_rows(votes, alone, 3, lambda m, o, role: o, prompts=prompts)
-    found = read_estimates(store, Selection("x", judge_score=score, flips=flips))
+    theta, covariance, tuning = by_rows(
+        votes, alone, 3, lambda m, o, role: o, half=True, prompts=prompts
+    )
+    method = Method(voters=Voters.THESE)
+    found = read_estimates(store, Selection("x", judge_score=score, flips=flips), method)
     powered, use = found.by_source[BoardSource.PPR], found.use
     assert (powered.human, powered.judge_only) == (len(votes), len(alone))
     assert 0.05 < powered.power_tuning == pytest.approx(tuning, abs=1e-10)

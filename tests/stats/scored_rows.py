@@ -112,8 +112,8 @@ def by_rows(votes, alone, k, key, *, half=False, counted=False, prompts=None):
     asked = prompts or (range(len(votes)), range(len(votes), len(votes) + len(alone)))
     for (m, _), (who, h, g, spoke, others, G) in found.items():
         sizes = len(h), spoke.sum(), len(G)
-        on, off = (len({asked[i][row] for row in rows}) for i, rows in enumerate((who, others)))
-        parts = on, min(on, sizes[1]), off
+        rows = (0, who), (0, who[spoke]), (1, others)
+        parts = [len({asked[i][row] for row in these}) for i, these in rows]
         factor = [1.0 if counted else np.sqrt(n / (n - 1)) for n in parts]
         theta[m] += (h.mean() - tuning * g[spoke].mean() + tuning * G.mean()) / share[m]
         own = factor[0] * (h - h.mean()) / sizes[0]

@@ -90,7 +90,7 @@ def test_the_error_level_changes_rank_sets(board):
     board.wait_for_function(
         "document.querySelector('#board-rank-sets').textContent.includes('99%')"
     )
-    board.locator("#board-said").get_by_text(" may each be first, at 99%").wait_for()
+    board.locator("#board-said").get_by_text(" may each be first, 99% sure").wait_for()
     choose_mode(board, "Coupled")
     set_alpha(board, 0.4)
     for said in ("60%", "coupled battles"):

@@ -102,7 +102,7 @@ class RiskTab:
         self._asked = gr.State({})  # the settings that the address asked for
         self._fields = Fields(risk, "risk")
         self._dark = gr.Checkbox(visible=False)
-        with gr.Column(visible=False) as self._chosen, gr.Row(elem_classes=["at-top"]):
+        with gr.Column() as self._chosen, gr.Row(elem_classes=["at-top"]):
             self._view = gr.Dropdown([], label=_("Rank by"), elem_id="risk-view", min_width=220)
         self._headline = headline_place("risk-said")
         with gr.Column(elem_classes=["opening"]) as self._first_figure:

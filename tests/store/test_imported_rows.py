@@ -151,7 +151,7 @@ def test_wrong_lines_are_told_and_the_others_taken(store, lines):
         10: "not a JSON object",
         12: "unknown winner 'tie (inconsistent)" + "!" * 22 + "…'",
         13: "its key is of x and y in this dataset already: use another --dataset",
-        15: "not valid UTF-8",
+        15: "not valid UTF-8: save the file as UTF-8",
         16: "model_a is missing",
     }
 
@@ -168,7 +168,7 @@ def test_wrong_records_of_csv_keep_their_line(store, tmp_path):
         4: "it has 4 columns, the first line 5",
         5: "it has 6 columns, the first line 5",
         6: "unknown winner 'what'",
-        7: "not valid UTF-8",
+        7: "not valid UTF-8: save the file as UTF-8",
     }
 
 
@@ -183,7 +183,7 @@ def test_a_record_of_many_cells_too_many_is_one_rejected_line(store, tmp_path):
     assert reasons(done) == {
         3: "it has 8 columns, the first line 4",
         4: "unknown winner 'what'",
-        5: "not valid UTF-8",
+        5: "not valid UTF-8: save the file as UTF-8",
         6: "it has 2 columns, the first line 4",
         7: "it has 6 columns, the first line 4",
     }

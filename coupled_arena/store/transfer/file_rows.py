@@ -96,7 +96,7 @@ _NUMBER = (
             any_value(len(csv_line) - len(replace(csv_line, chr(10), ''))) as breaks,
             max_by(
                 if(
-                    error_type = 'INVALID ENCODING', 'not valid UTF-8',
+                    error_type = 'INVALID ENCODING', 'not valid UTF-8: save the file as UTF-8',
                     regexp_replace(
                         lower(error_message), '^expected number of columns: (\\d+) found: (\\d+)',
                         'it has \\2 columns, the first line \\1'

@@ -99,17 +99,16 @@ def _verdict(found: ServerCheck) -> str:
 def _not_shared(found: ServerCheck) -> str:
     from coupled_arena.generation.server_check import FEWEST
 
-    if any(server.noise == "many draws" for server in found.servers):
-        return "It is not proven that the servers share noise."
-    if any(server.proven for server in found.servers):
-        return "The servers do not share this noise."
+    if all(server.tokens and not server.draws_otherwise for server in found.servers):
+        return "It is not proven that the servers share noise. More --seeds and --tokens may do."
     if found.seedless:
         return (
             "Nothing shows that the servers share noise: most answers are the same with any seed. "
             "Take a --prompt that may go on in many ways; if that changes nothing, they ignore "
             "seeds."
         )
-    if found.seeds < FEWEST:
+    own = all(server.draws_otherwise or not server.tokens for server in found.servers)
+    if own and found.seeds < FEWEST:
         return (
             "The servers do not share the arena's noise. Whether they share noise of their own, "
             f"only {FEWEST} or more --seeds can show."

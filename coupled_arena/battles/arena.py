@@ -172,10 +172,10 @@ class Arena:
         """
         current = self._rounds.of(owner, round_id)
         if pending := current.state.pending:
-            with self._viewers.watching(current, pending[1]) as ended:
+            with self._viewers.watching(current, pending[1]) as moments:
                 while not pending[1].done.is_set():
                     yield current.state.view()
-                    await self._viewers.pause(ended)
+                    await self._viewers.pause(moments)
         yield await self.look(owner, round_id)
 
     async def look(self, owner: str, round_id: str) -> RoundView:

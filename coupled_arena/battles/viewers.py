@@ -6,11 +6,11 @@ import asyncio
 import math
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 from coupled_arena.battles.rounds import Round
-from coupled_arena.generation.running import end_of
+from coupled_arena.generation.running import end_of, on_loop
 
 if TYPE_CHECKING:
     from coupled_arena.generation.running import Running
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 CADENCE = 0.1  # seconds between looks at a running turn, whoever is decoding
 _BUDGET = 200  # looks a second that all viewers share
 _BLINK = 0.5  # seconds within which a broken connection is made anew
+Moments = set["asyncio.Task[Any]"]
+"""What has not come yet of what viewers are told at once."""
 
 
 class Viewers:
@@ -38,27 +40,35 @@ class Viewers:
         self._expected: dict[str, float] = {}  # by visitor, until when
 
     @contextmanager
-    def watching(self, current: Round, running: Running) -> Iterator[asyncio.Event]:
+    def watching(self, current: Round, running: Running) -> Iterator[Moments]:
         """Count somebody who watches; a turn that nobody watches any more is stopped.
 
-        Yields an event of the loop that is set at the end of the turn.
+        Yields what is worth a look at once: the first words, if there are none yet, and the end.
         """
-        loop, ended = asyncio.get_running_loop(), end_of(running)
+        loop = asyncio.get_running_loop()
+        worth = [end_of(running)]
+        if not running.spoken.is_set():
+            worth.append(on_loop(running.spoken))
+        moments = {loop.create_task(each.wait()) for each in worth}
         self._expected.pop(current.owner, None)  # here they are
         current.watchers += 1
         self._watching += 1
         try:
-            yield ended
+            yield moments
         finally:
+            for each in moments:
+                each.cancel()
             current.watchers -= 1
             self._watching -= 1
             delay = min(_BLINK, self._patience)
             loop.call_later(delay, self.stop_unwatched, current, running)
 
-    async def pause(self, ended: asyncio.Event) -> None:
-        """Wait until it is time to look again, or there is nothing more to come."""
-        with suppress(TimeoutError):
-            await asyncio.wait_for(ended.wait(), self.interval)
+    async def pause(self, moments: Moments) -> None:
+        """Wait until it is time to look again, or there is a moment that is worth it."""
+        over, _ = await asyncio.wait(
+            moments, timeout=self.interval, return_when=asyncio.FIRST_COMPLETED
+        )
+        moments -= over
 
     @property
     def interval(self) -> float:

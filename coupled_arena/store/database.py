@@ -264,7 +264,11 @@ class Store:
         StoreError
             The database cannot be written, or is no longer where it was.
         """
-        return self._in_turn(Piece(lambda cursor, due: work(cursor), shares=False))  # noqa: ARG005
+
+        def alone(cursor: Cursor, _due: Due) -> T:
+            return work(cursor)
+
+        return self._in_turn(Piece(alone, shares=False))
 
     def write_along(self, work: Callable[[Cursor, Due], T]) -> T:
         """Do as `write`, in a transaction that is shared with others of the kind that wait.

@@ -107,11 +107,27 @@ def test_the_end_of_a_turn_is_told_at_once(current, running, before):
     async def end():
         if before:
             running.done.set()
-        with viewers.watching(current, running) as ended:
+        with viewers.watching(current, running) as moments:
             thread = threading.Thread(target=running.done.set)
             thread.start()
-            await viewers.pause(ended)
+            await viewers.pause(moments)
             thread.join()
 
     asyncio.run(end())
     running.done.set()  # where the loop is closed
+
+
+def test_the_first_words_are_told_at_once_and_the_next_are_not(current, running):
+    viewers = Viewers(FOREVER)
+    viewers._watching = 10**9
+
+    async def speak():
+        with viewers.watching(current, running) as moments:
+            thread = threading.Thread(target=running.show, args=[("A", "")])
+            thread.start()
+            await viewers.pause(moments)
+            thread.join()
+            return len(moments)  # the end is still to come
+
+    assert asyncio.run(speak()) == 1
+    running.done.set()

@@ -46,7 +46,8 @@ def _conditions(battles: Sequence[str], *, together: bool) -> Iterator[_Conditio
     if len(battles) > 1 and together:
         yield "list_contains($battles, battle)", {"battles": list(battles)}
     else:
-        yield from (("battle = $battle", {"battle": each}) for each in battles)
+        for each in battles:
+            yield "battle = $battle", {"battle": each}
 
 
 def derive(cursor: Cursor, battles: str, values: dict[str, object]) -> None:

@@ -187,18 +187,16 @@ def pair_standings(
         A battle, and a voter: `before` is how the pair stands without that vote.
     """
     with store.cursor() as cursor:
-        cursor.execute("begin")  # all votes, and all but one, of one moment
-        found = pair_votes(cursor, models)
-        fewer = pair_votes(cursor, models, but=but) if but else {}
-        cursor.execute("commit")
+        found = pair_votes(cursor, models, but=but)
     made = []
     for first, other in combinations(dict.fromkeys(models), 2):
         pair = frozenset((first, other))
         if pair not in found:
             continue
-        standing = _standing(first, found[pair], alpha)
-        if pair in fewer and fewer[pair].votes < found[pair].votes:
-            standing = replace(standing, before=_standing(first, fewer[pair], alpha))
+        votes, fewer = found[pair]
+        standing = _standing(first, votes, alpha)
+        if 0 < fewer.votes < votes.votes:
+            standing = replace(standing, before=_standing(first, fewer, alpha))
         made.append(standing)
     return tuple(made)
 

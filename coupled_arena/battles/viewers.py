@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from coupled_arena.battles.rounds import Round
 from coupled_arena.generation.running import end_of, on_loop
@@ -18,8 +18,13 @@ if TYPE_CHECKING:
 CADENCE = 0.1  # seconds between looks at a running turn, whoever is decoding
 _BUDGET = 200  # looks a second that all viewers share
 _BLINK = 0.5  # seconds within which a broken connection is made anew
-Moments = set["asyncio.Task[Any]"]
-"""What has not come yet of what viewers are told at once."""
+
+
+class Moments(NamedTuple):
+    """What is worth a look of a viewer at once: the first words, and the end."""
+
+    words: asyncio.Task[Literal[True]]
+    end: asyncio.Task[Literal[True]]
 
 
 class Viewers:
@@ -43,13 +48,11 @@ class Viewers:
     def watching(self, current: Round, running: Running) -> Iterator[Moments]:
         """Count somebody who watches; a turn that nobody watches any more is stopped.
 
-        Yields what is worth a look at once: the first words, if there are none yet, and the end.
+        Yields what may be waited for.
         """
         loop = asyncio.get_running_loop()
-        worth = [end_of(running)]
-        if not running.spoken.is_set():
-            worth.append(on_loop(running.spoken))
-        moments = {loop.create_task(each.wait()) for each in worth}
+        events = on_loop(running.spoken), end_of(running)
+        moments = Moments(*(loop.create_task(event.wait()) for event in events))
         self._expected.pop(current.owner, None)  # here they are
         current.watchers += 1
         self._watching += 1
@@ -64,11 +67,15 @@ class Viewers:
             loop.call_later(delay, self.stop_unwatched, current, running)
 
     async def pause(self, moments: Moments) -> None:
-        """Wait until it is time to look again, or there is a moment that is worth it."""
-        over, _ = await asyncio.wait(
-            moments, timeout=self.interval, return_when=asyncio.FIRST_COMPLETED
-        )
-        moments -= over
+        """Wait until it is time to look again, or something has come that is worth it.
+
+        Where looks are rare, because many watch, somebody who has no words yet is told at once.
+        Else the moment of the first words would be known more exactly, for nothing.
+        """
+        waited = {moments.end}
+        if self.interval > CADENCE and not moments.words.done():
+            waited.add(moments.words)
+        await asyncio.wait(waited, timeout=self.interval, return_when=asyncio.FIRST_COMPLETED)
 
     @property
     def interval(self) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 
@@ -13,6 +12,7 @@ from coupled_arena.battles.blind_view import RoundView, TurnView
 from coupled_arena.ui.parts import answer_stream
 from tests.patience import until
 from tests.small_models import NAMES
+from tests.ui.coroutines import completed
 from tests.ui.raw_client import Visitor, differ, speak
 from tests.ui.visiting import ANSWERS, ask, revealed, stop
 from tests.ui.visiting import wait_for_words as words
@@ -111,7 +111,7 @@ def test_a_stream_that_has_nothing_to_say_shows_that_it_is_there(monkeypatch, si
     async def heard():
         return [said async for said in answer_stream._events(Still(), "eve", "", 0, None)]
 
-    first, *still, last = asyncio.run(heard())
+    first, *still, last = completed(heard())
     assert first.startswith(b'data: {"answers":["a","b"],')
     assert still == [b": ping\n\n"] * signs
     assert last.startswith(b"event: end\n")

@@ -1,7 +1,7 @@
 """Writes in turn: who comes first carries out its piece of work, and those that wait for the same.
 
-A commit costs much the same for one vote as for many. So pieces of work that may share a
-transaction, and have come while another one was under way, are done together by the first of them.
+A commit costs much the same for one vote as for many. So what waits is done together, in one
+transaction, if it may share one. The first who waits does it for all.
 This module knows no database.
 """
 

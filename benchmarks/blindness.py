@@ -139,7 +139,7 @@ def observe(visitor: Listener, number: int, *, alone: bool = True) -> Round | No
         *(len(came), len(message) - words, moments[0], moments[-1]),
         *(gaps.mean(), gaps.std(), gaps.max(), sizes[:3].sum(), sizes[-1]),
         *(int(commitment[i : i + 8], 16) for i in (0, 8, 56)),
-        *(int(path.split("/")[1][i : i + 8], 16) for i in (0, 8)),
+        *(int(path.split("/")[-3][i : i + 8], 16) for i in (0, 8)),
     )
     return round_of(around, lengths, told, moved=moved)
 

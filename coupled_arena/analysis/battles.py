@@ -187,33 +187,39 @@ def pair_standings(
         A battle, and a voter: `before` is how the pair stands without that vote.
     """
     with store.cursor() as cursor:
-        cursor.execute("begin")  # all votes, and all but one, of one moment
-        found = pair_votes(cursor, models)
-        fewer = pair_votes(cursor, models, but=but) if but else {}
-        cursor.execute("commit")
+        found = pair_votes(cursor, models, but=but)
+    pairs = [
+        tuple(_as_shown(first, votes) for votes in found[frozenset((first, other))])
+        for first, other in combinations(dict.fromkeys(models), 2)
+        if frozenset((first, other)) in found
+    ]
+    stood = iter(_standings([votes for pair in pairs for votes in pair if votes.votes], alpha))
     made = []
-    for first, other in combinations(dict.fromkeys(models), 2):
-        pair = frozenset((first, other))
-        if pair not in found:
-            continue
-        standing = _standing(first, found[pair], alpha)
-        if pair in fewer and fewer[pair].votes < found[pair].votes:
-            standing = replace(standing, before=_standing(first, fewer[pair], alpha))
-        made.append(standing)
+    for votes, fewer in pairs:
+        standing, before = next(stood), next(stood) if fewer.votes else None
+        made.append(replace(standing, before=before if fewer.votes < votes.votes else None))
     return tuple(made)
 
 
-def _standing(first: str, votes: PairVotes, alpha: float) -> PairStanding:
-    if votes.first != first:
-        votes = PairVotes(
-            first, votes.first, votes.losses, votes.wins, votes.neither, votes.prompts
-        )
+def _as_shown(first: str, votes: PairVotes) -> PairVotes:
+    """Return votes on a pair with this model as its first."""
+    if votes.first == first:
+        return votes
+    return PairVotes(first, votes.first, votes.losses, votes.wins, votes.neither, votes.prompts)
+
+
+def _standings(counts: Sequence[PairVotes], alpha: float) -> list[PairStanding]:
+    """Return how pairs stand by these votes, of which each has some."""
     # Votes on one prompt depend on each other: at worst they all say what one of them says.
-    share = votes.prompts / votes.votes
+    share = np.array([each.prompts / each.votes for each in counts])
+    prompts = np.array([float(each.prompts) for each in counts])
     low, high = paired_difference(
-        np.array([votes.wins * share]),
-        np.array([votes.losses * share]),
-        np.array([float(votes.prompts)]),
-        critical_value(alpha, np.array([votes.prompts - 1.0])),
+        np.array([each.wins for each in counts]) * share,
+        np.array([each.losses for each in counts]) * share,
+        prompts,
+        critical_value(alpha, prompts - 1.0),
     )
-    return PairStanding(votes, alpha, float(low[0]), float(high[0]))
+    return [
+        PairStanding(votes, alpha, float(least), float(most))
+        for votes, least, most in zip(counts, low, high, strict=True)
+    ]

@@ -11,7 +11,8 @@ import logging
 import random
 import threading
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 
@@ -49,6 +50,7 @@ _ASKED_TWICE = N_(
     "You have yet to vote on this question: vote in that battle first, or ask something else."
 )
 _ASKED_AGAIN = N_("You asked this question again, so this battle is over.")
+_STORING = 64  # rounds that are stored at the same time
 _LAST_STEP = 3.0  # seconds that a step of the engine may still take when the arena closes
 
 
@@ -92,6 +94,7 @@ class Arena:
         self.round_of = self._rounds.of
         self._asking = threading.Lock()
         self._viewers = Viewers(rules.patience)
+        self._storing = ThreadPoolExecutor(_STORING, "storing")
         self._votes = Votes(store, rules.undo_seconds, held_over=rules.held_over)
         for current in self._votes.left_over():
             self._rounds.add(current)
@@ -169,21 +172,25 @@ class Arena:
         """
         current = self._rounds.of(owner, round_id)
         if pending := current.state.pending:
-            with self._viewers.watching(current, pending[1]) as ended:
+            with self._viewers.watching(current, pending[1]) as moments:
                 while not pending[1].done.is_set():
                     yield current.state.view()
-                    await self._viewers.pause(ended)
+                    await self._viewers.pause(moments)
         yield await self.look(owner, round_id)
 
     async def look(self, owner: str, round_id: str) -> RoundView:
         """Return what the visitor may see; what is over is stored first: a turn, a vote's time."""
         current = self._rounds.of(owner, round_id)
         if current.state.held:
-            await asyncio.to_thread(self._votes.confirm_if_due, current)
+            await self._stored(self._votes.confirm_if_due, current)
         pending = current.state.pending
         if pending and pending[1].done.is_set():
-            await asyncio.to_thread(self._settle, current)
+            await self._stored(self._settle, current)
         return current.state.view()
+
+    async def _stored(self, work: Callable[[Round], object], current: Round) -> None:
+        """Do what waits for the store in one of many threads: writes that wait are shared."""
+        await asyncio.get_running_loop().run_in_executor(self._storing, work, current)
 
     def expect(self, owner: str, round_id: str | None = None) -> None:
         """Let a visitor's answers go on for the patience: they are about to watch them.

@@ -210,14 +210,14 @@ class Votes:
         self._store.cast(vote, origin=origin, reveal=self._names_told)
 
     def _keep(self, vote: Vote, origin: str | None) -> None:
-        self._store.write(partial(votes.hold, vote=vote, origin=origin))
+        self._store.write_along(lambda cursor, _due: votes.hold(cursor, vote, origin))
 
     def _withdraw(self, vote: Vote) -> None:
-        self._store.write(partial(votes.withdraw, vote=vote.id))
+        self._store.write_along(lambda cursor, _due: votes.withdraw(cursor, vote.id))
 
     def _promote(self, vote: Vote) -> None:
         told = self._names_told
-        self._store.write(partial(votes.promote, vote=vote, reveal=told))
+        self._store.write_along(partial(votes.promote, vote=vote, reveal=told))
 
     def confirm_if_due(self, current: Round) -> None:
         """Count a vote whose time is over, for a page that is a moment faster than the server."""

@@ -6,11 +6,11 @@ import asyncio
 import math
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from coupled_arena.battles.rounds import Round
-from coupled_arena.generation.running import end_of
+from coupled_arena.generation.running import end_of, on_loop
 
 if TYPE_CHECKING:
     from coupled_arena.generation.running import Running
@@ -18,6 +18,13 @@ if TYPE_CHECKING:
 CADENCE = 0.1  # seconds between looks at a running turn, whoever is decoding
 _BUDGET = 200  # looks a second that all viewers share
 _BLINK = 0.5  # seconds within which a broken connection is made anew
+
+
+class Moments(NamedTuple):
+    """What is worth a look of a viewer at once: the first words, and the end."""
+
+    words: asyncio.Task[Literal[True]]
+    end: asyncio.Task[Literal[True]]
 
 
 class Viewers:
@@ -38,27 +45,37 @@ class Viewers:
         self._expected: dict[str, float] = {}  # by visitor, until when
 
     @contextmanager
-    def watching(self, current: Round, running: Running) -> Iterator[asyncio.Event]:
+    def watching(self, current: Round, running: Running) -> Iterator[Moments]:
         """Count somebody who watches; a turn that nobody watches any more is stopped.
 
-        Yields an event of the loop that is set at the end of the turn.
+        Yields what may be waited for.
         """
-        loop, ended = asyncio.get_running_loop(), end_of(running)
+        loop = asyncio.get_running_loop()
+        events = on_loop(running.spoken), end_of(running)
+        moments = Moments(*(loop.create_task(event.wait()) for event in events))
         self._expected.pop(current.owner, None)  # here they are
         current.watchers += 1
         self._watching += 1
         try:
-            yield ended
+            yield moments
         finally:
+            for each in moments:
+                each.cancel()
             current.watchers -= 1
             self._watching -= 1
             delay = min(_BLINK, self._patience)
             loop.call_later(delay, self.stop_unwatched, current, running)
 
-    async def pause(self, ended: asyncio.Event) -> None:
-        """Wait until it is time to look again, or there is nothing more to come."""
-        with suppress(TimeoutError):
-            await asyncio.wait_for(ended.wait(), self.interval)
+    async def pause(self, moments: Moments) -> None:
+        """Wait until it is time to look again, or something has come that is worth it.
+
+        Where looks are rare, because many watch, somebody who has no words yet is told at once.
+        Else the moment of the first words would be known more exactly, for nothing.
+        """
+        waited = {moments.end}
+        if self.interval > CADENCE and not moments.words.done():
+            waited.add(moments.words)
+        await asyncio.wait(waited, timeout=self.interval, return_when=asyncio.FIRST_COMPLETED)
 
     @property
     def interval(self) -> float:

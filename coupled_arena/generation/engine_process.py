@@ -195,7 +195,7 @@ class RelayedTurn(Running):
 
     def grow(self, gained: tuple[str, ...]) -> None:
         """Show what has been added."""
-        self.texts = tuple(map(str.__add__, self.texts, gained))
+        self.show(tuple(map(str.__add__, self.texts, gained)))
 
     def move(self, ahead: int | None) -> None:
         """Take over how many turns begin before this one; None: it has begun."""
@@ -210,7 +210,7 @@ class RelayedTurn(Running):
         for line, draw in zip(self.lines, ended.draws, strict=False):
             line.draw = draw
         if ended.lines:
-            self.texts = tuple(line.text for line in self.lines)
+            self.show(tuple(line.text for line in self.lines))
         self.done.set()
 
     def fail(self, error: ArenaError) -> None:

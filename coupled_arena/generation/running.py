@@ -259,6 +259,8 @@ class Running:
         How many turns begin before this one; None where nobody has counted them, or it has begun.
     most_rows : int
         Most battles that decoded at the same time as this one, itself included.
+    spoken : Announced
+        Set once there are words.
     done : Announced
     error : ArenaError or None
         Why the turn broke off, if it did.
@@ -271,6 +273,7 @@ class Running:
         self.begun = False
         self.ahead: int | None = None
         self.most_rows = 0
+        self.spoken = Announced()
         self.done = Announced()
         self.cancelled = threading.Event()
         self.error: ArenaError | None = None
@@ -279,10 +282,16 @@ class Running:
         """Wait no more."""
         self.begun, self.ahead = True, None
 
+    def show(self, texts: tuple[str, ...]) -> None:
+        """Make texts visible to readers."""
+        self.texts = texts
+        if any(texts) and not self.spoken.is_set():
+            self.spoken.set()
+
     def publish(self) -> None:
         """Make the state after a whole step visible to readers."""
         common = self._common
-        self.texts = tuple(line.text_after(common) for line in self.lines)
+        self.show(tuple(line.text_after(common) for line in self.lines))
         if all(line.finish for line in self.lines):
             self.done.set()
 
@@ -310,9 +319,14 @@ class Running:
 
 def end_of(running: Running) -> asyncio.Event:
     """Return an event of the running loop that is set at the end of a turn."""
-    loop, ended = asyncio.get_running_loop(), asyncio.Event()
-    running.done.then(partial(_set, loop, ended))
-    return ended
+    return on_loop(running.done)
+
+
+def on_loop(moment: Announced) -> asyncio.Event:
+    """Return an event of the running loop that is set with one of other threads."""
+    loop, event = asyncio.get_running_loop(), asyncio.Event()
+    moment.then(partial(_set, loop, event))
+    return event
 
 
 async def decoded(worker: Worker, request: Request) -> Running:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import duckdb
 
@@ -18,7 +18,9 @@ from coupled_arena.core.records import Battle, Score, Vote
 from coupled_arena.core.sql import Cursor
 from coupled_arena.store import connection
 from coupled_arena.store.connection import connect
+from coupled_arena.store.shared_writes import Piece, WriteQueue
 from coupled_arena.store.tables import battles, derived_rows, exclusions, scores, votes
+from coupled_arena.store.tables.derived_rows import Due
 from coupled_arena.store.tables.exclusions import BY_DEFAULT, Counting
 
 T = TypeVar("T")
@@ -32,7 +34,8 @@ class Store:
     """One process's hold on the database; any thread may use it.
 
     Reads run side by side. Writes take turns: the sequence numbers of votes are in the order of
-    their commits, and `version` never skips one.
+    their commits, and `version` never skips one. Battles and votes that wait for the same turn
+    share its transaction.
     """
 
     def __init__(
@@ -48,7 +51,7 @@ class Store:
         self._connection = connection
         self.counted = counting
         self._file = None if path is None or read_only else _identity(path)
-        self._writing = threading.Lock()
+        self._queue = WriteQueue(self._carry_out)
         self.snapshotting = threading.Lock()  # two at once would write the same file
 
     @classmethod
@@ -142,7 +145,7 @@ class Store:
         StoreError
             The database cannot be written.
         """
-        return self.write(lambda cursor: _add(cursor, battle, marks))
+        return self.write_along(lambda cursor, due: _add(cursor, due, battle, marks))
 
     def add_battles(self, marked: Sequence[tuple[Battle, Sequence[Score]]]) -> None:
         """Write battles with their scores, all or none.
@@ -162,7 +165,9 @@ class Store:
             names = [battle.id for battle, _ in marked]
             if len(set(names)) < len(names) or battles.any_of(cursor, names):
                 for battle, marks in marked:
-                    _add(cursor, battle, marks)
+                    due = Due()
+                    _add(cursor, due, battle, marks)
+                    due.write(cursor)
                 return
             battles.insert(cursor, [battle for battle, _ in marked])
             for battle, marks in marked:
@@ -205,13 +210,12 @@ class Store:
             The database cannot be written.
         """
 
-        def cast(cursor: Cursor) -> None:
+        def cast(cursor: Cursor, due: Due) -> None:
             if battle:
-                _add(cursor, battle)
-            votes.cast(cursor, vote, reveal=reveal, origin=origin)
-            derived_rows.refresh(cursor, "battle = $battle", {"battle": vote.battle})
+                _add(cursor, due, battle)
+            votes.cast(cursor, due, vote, reveal=reveal, origin=origin)
 
-        self.write(cast)
+        self.write_along(cast)
 
     def battle(self, battle_id: str) -> Battle:
         """Return a battle by its id, or by the first 8 or more characters of it.
@@ -260,15 +264,56 @@ class Store:
         StoreError
             The database cannot be written, or is no longer where it was.
         """
+
+        def alone(cursor: Cursor, _due: Due) -> T:
+            return work(cursor)
+
+        return self._in_turn(Piece(alone, shares=False))
+
+    def write_along(self, work: Callable[[Cursor, Due], T]) -> T:
+        """Do as `write`, in a transaction that is shared with others of the kind that wait.
+
+        Rows that follow from battles and votes cost much the same for one as for many. The work
+        notes what they follow from, and they are written once for all. Where one piece of work
+        raises something, each is done again by itself: it is refused alone.
+        """
+        return self._in_turn(Piece(work, shares=True))
+
+    def _in_turn(self, piece: Piece[T]) -> T:
         if self.read_only:
             raise StoreError(f"{self.path} was opened for reading only.")
+        return self._queue.take(piece)
 
-        def checked(cursor: Cursor) -> T:
-            result = work(cursor)
+    def _carry_out(self, pieces: Sequence[Piece[Any]]) -> None:
+        """Do pieces of work in one transaction; if they cannot all be done, each in its own."""
+        if len(pieces) > 1:
+            try:
+                results = self._together(pieces)
+            except Exception as error:  # noqa: BLE001 (each raises its own below)
+                _log.debug("Writes that shared a transaction are done one by one.", exc_info=error)
+            else:
+                for piece, result in zip(pieces, results, strict=True):
+                    piece.outcome.set_result(result)
+                return
+        for piece in pieces:
+            try:
+                (result,) = self._together([piece])
+            except Exception as error:  # noqa: BLE001 (raised where it is waited for)
+                piece.outcome.set_exception(error)
+            else:
+                piece.outcome.set_result(result)
+
+    def _together(self, pieces: Sequence[Piece[Any]]) -> list[Any]:
+        """Return what pieces of work return, once all of them are safe on disk."""
+
+        def checked(cursor: Cursor) -> list[Any]:
+            due = Due()
+            results = [piece.work(cursor, due) for piece in pieces]
+            due.write(cursor)
             self.check_file()  # as late as can be: what follows is only the commit
-            return result
+            return results
 
-        with self._writing, self.cursor() as cursor:
+        with self.cursor() as cursor:
             try:
                 return _retry(cursor, checked)
             except duckdb.Error as error:
@@ -281,12 +326,11 @@ class Store:
             return cursor.execute(query).fetchall()[0]
 
 
-def _add(cursor: Cursor, battle: Battle, marks: Sequence[Score] = ()) -> bool:
+def _add(cursor: Cursor, due: Due, battle: Battle, marks: Sequence[Score] = ()) -> bool:
     added = battles.add(cursor, battle)
     scores.add(cursor, battle.id, marks)
     if added:
-        derived_rows.derive(cursor, "battle = $battle", {"battle": battle.id})
-        derived_rows.refresh(cursor, "battle = $battle", {"battle": battle.id})
+        due.answered.append(battle.id)
     return added
 
 

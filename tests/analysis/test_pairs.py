@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from coupled_arena.analysis.battles import _standing, pair_standings, read_battles
+from coupled_arena.analysis.battles import _standings, pair_standings, read_battles
 from coupled_arena.core.records import Prompt, Source
 from coupled_arena.store.queries.battle_record import own_rounds
 from coupled_arena.store.queries.model_pages import PairVotes
@@ -125,7 +125,7 @@ def test_the_interval_holds_what_it_promises():
     for _ in range(repeats):
         drawn = rng.choice([1, -1, 0], size=prompts, p=[0.45, 0.35, 0.2]).repeat(3)
         counts = [int((drawn == said).sum()) for said in (1, -1, 0)]
-        standing = _standing("a", PairVotes("a", "b", *counts, prompts), 0.05)
+        (standing,) = _standings([PairVotes("a", "b", *counts, prompts)], 0.05)
         covered += standing.low <= 0.1 <= standing.high
     assert stats.binom.cdf(covered, repeats, 0.95) > 1e-4
 

@@ -38,6 +38,12 @@ async def stopped(running, seconds):
     return running.cancelled.is_set()
 
 
+async def turns():
+    """Let all that is ready on the loop go on, and what follows from it."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
 def test_many_viewers_share_what_a_few_get_each(current, running):
     viewers = Viewers(FOREVER)
 
@@ -107,11 +113,36 @@ def test_the_end_of_a_turn_is_told_at_once(current, running, before):
     async def end():
         if before:
             running.done.set()
-        with viewers.watching(current, running) as ended:
+        with viewers.watching(current, running) as moments:
             thread = threading.Thread(target=running.done.set)
             thread.start()
-            await viewers.pause(ended)
+            await viewers.pause(moments)
             thread.join()
 
     asyncio.run(end())
     running.done.set()  # where the loop is closed
+
+
+@pytest.mark.parametrize("many", [True, False])
+def test_the_first_words_are_told_at_once_where_looks_are_rare(current, running, monkeypatch, many):
+    viewers = Viewers(FOREVER)
+    if many:
+        viewers._watching = 10**9
+    else:
+        monkeypatch.setattr("coupled_arena.battles.viewers.CADENCE", FOREVER)
+
+    async def speak():
+        with viewers.watching(current, running) as moments:
+            first = asyncio.create_task(viewers.pause(moments))
+            running.show(("A", ""))
+            await moments.words
+            await turns()
+            assert first.done() == many
+            second = asyncio.create_task(viewers.pause(moments))  # the next ones are awaited
+            running.show(("A word", "Another"))
+            await turns()
+            assert not second.done()
+            running.done.set()
+            await asyncio.gather(first, second)
+
+    asyncio.run(speak())

@@ -68,7 +68,7 @@ def test_a_vote_that_is_undone_leaves_no_trace_of_its_place(undone):
         if undone:
             store.write(lambda cursor: votes.withdraw(cursor, vote.id))
         else:
-            store.write(lambda cursor: votes.promote(cursor, vote))
+            store.write_along(partial(votes.promote, vote=vote))
         with store.cursor() as cursor:
             assert cursor.execute("select count(*) from origins").fetchall() == [(not undone,)]
             assert [each.check for each in examine(cursor) if each.wrong] == []

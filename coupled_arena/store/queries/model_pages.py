@@ -98,13 +98,13 @@ class PairVotes:
 
 def pair_votes(
     cursor: Cursor, models: Sequence[str], *, but: tuple[str, str] | None = None
-) -> dict[frozenset[str], PairVotes]:
-    """Return the votes on each pair of some models that has any.
+) -> dict[frozenset[str], tuple[PairVotes, PairVotes]]:
+    """Return the votes on each pair of some models that has any: all of them, and all but one.
 
     Parameters
     ----------
     but : tuple of (str, str), optional
-        A battle, and a voter whose vote on it is left out.
+        A battle, and a voter whose vote on it is left out of the second.
     """
     query = "select model_no, model from models where list_contains(?, model)"
     names = dict(cursor.execute(query, [list(models)]).fetchall())
@@ -112,36 +112,40 @@ def pair_votes(
         return {}
     known = ", ".join(map(str, names))
     battle, voter = but or (None, None)
+    counts = ", ".join(_COUNTS.format(which=which) for which in ("true", "not left_out"))
     rows = cursor.execute(
         f"""
-        select
-            first, second,
-            count(*) filter (winner = first),
-            count(*) filter (winner = second),
-            count(*) filter (winner is null),
-            count(distinct prompt_no)
+        select first, second, {counts}
         from (
             select
                 prompt_no,
                 least(model_a, model_b) as first,
                 greatest(model_a, model_b) as second,
-                case human when 'first' then model_a when 'second' then model_b end as winner
+                case human when 'first' then model_a when 'second' then model_b end as winner,
+                battle_no = coalesce((select battle_no from battles where battle = $battle), -1)
+                    and voter is not distinct from $voter as left_out
             from comparisons
             where judge_no = 0 and human is not null and model_a <> model_b
                 and model_a in ({known}) and model_b in ({known})
-                and not (
-                    battle_no = coalesce(
-                        (select battle_no from battles where battle = $battle), -1
-                    )
-                    and voter is not distinct from $voter
-                )
         )
         group by all
         """,
         {"battle": battle, "voter": voter},
     ).fetchall()
-    found = (PairVotes(names[first], names[second], *counts) for first, second, *counts in rows)
-    return {frozenset((each.first, each.second)): each for each in found}
+    found: dict[frozenset[str], tuple[PairVotes, PairVotes]] = {}
+    for first, second, *numbers in rows:
+        pair, half = (names[first], names[second]), len(numbers) // 2
+        votes = PairVotes(*pair, *numbers[:half]), PairVotes(*pair, *numbers[half:])
+        found[frozenset(pair)] = votes
+    return found
+
+
+_COUNTS = """
+count(*) filter ({which} and winner = first),
+count(*) filter ({which} and winner = second),
+count(*) filter ({which} and winner is null),
+count(distinct prompt_no) filter ({which})
+"""
 
 
 @dataclass(frozen=True)

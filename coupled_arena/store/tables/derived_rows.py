@@ -5,10 +5,49 @@ Whatever writes one of those calls this in the same transaction.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
 
-from coupled_arena.core.sql import Cursor
+from coupled_arena.core.sql import Cursor, value_of
 from coupled_arena.store.tables import naming
+
+# Votes that DuckDB reads in the time in which it plans a statement. Rows of one battle are found by
+# an index; for those of several in one statement all votes are read.
+_READ_AS_FAST = 20_000
+_Condition = tuple[str, dict[str, object]]
+
+
+@dataclass
+class Due:
+    """Battles whose rows here are to be written before the commit, once for all of them.
+
+    Attributes
+    ----------
+    answered : list of str
+        Those with new replies.
+    voted : list of str
+        Those with new votes.
+    """
+
+    answered: list[str] = field(default_factory=list[str])
+    voted: list[str] = field(default_factory=list[str])
+
+    def write(self, cursor: Cursor) -> None:
+        """Write the rows."""
+        for condition in _conditions(self.answered, together=True):
+            derive(cursor, *condition)
+        changed = list(dict.fromkeys(self.answered + self.voted))
+        alone = len(changed) > 1 and value_of(cursor, "select count(*) from votes") // _READ_AS_FAST
+        for condition in _conditions(changed, together=len(changed) > 1 + alone):
+            refresh(cursor, *condition)
+
+
+def _conditions(battles: Sequence[str], *, together: bool) -> Iterator[_Condition]:
+    if len(battles) > 1 and together:
+        yield "list_contains($battles, battle)", {"battles": list(battles)}
+    else:
+        for each in battles:
+            yield "battle = $battle", {"battle": each}
 
 
 def derive(cursor: Cursor, battles: str, values: dict[str, object]) -> None:

@@ -13,7 +13,8 @@ from coupled_arena.core.language import _
 from coupled_arena.core.rationales import Criterion, Rationale
 from coupled_arena.core.records import Source, Vote
 from coupled_arena.core.sql import Cursor, value_of
-from coupled_arena.store.tables import derived_rows, guards
+from coupled_arena.store.tables import guards
+from coupled_arena.store.tables.derived_rows import Due
 from coupled_arena.store.tables.times import utc
 
 
@@ -26,8 +27,10 @@ def turned(one: str = "i", other: str = "j") -> str:
     return f"coalesce({place.format(other)} < {place.format(one)}, false)"
 
 
-def cast(cursor: Cursor, vote: Vote, *, reveal: bool, origin: str | None = None) -> None:
+def cast(cursor: Cursor, due: Due, vote: Vote, *, reveal: bool, origin: str | None = None) -> None:
     """Write a vote, where it came from, and that its battle is revealed to its voter.
+
+    The comparisons of the battle are `due` then.
 
     Raises
     ------
@@ -41,6 +44,7 @@ def cast(cursor: Cursor, vote: Vote, *, reveal: bool, origin: str | None = None)
         guards.update_waiting(cursor, vote.voter)
     if reveal:
         add_reveals(cursor, [(vote.battle, vote.voter)])
+    due.voted.append(vote.battle)
 
 
 def add_reveals(cursor: Cursor, reveals: Sequence[tuple[str, str]]) -> None:
@@ -255,7 +259,7 @@ def withdraw(cursor: Cursor, vote: str) -> bool:
     return _release(cursor, vote)
 
 
-def promote(cursor: Cursor, vote: Vote, *, reveal: bool = True) -> None:
+def promote(cursor: Cursor, due: Due, vote: Vote, *, reveal: bool = True) -> None:
     """Make a vote count, and its battle revealed to its voter or not; see `Store.cast`.
 
     Raises
@@ -266,8 +270,7 @@ def promote(cursor: Cursor, vote: Vote, *, reveal: bool = True) -> None:
     _keep_reasons(cursor, vote.id)
     if not _release(cursor, vote.id) and not is_stored(cursor, vote):
         raise VoteError("This vote was undone.")
-    cast(cursor, vote, reveal=reveal)
-    derived_rows.refresh(cursor, "battle = $battle", {"battle": vote.battle})
+    cast(cursor, due, vote, reveal=reveal)
 
 
 def _release(cursor: Cursor, vote: str) -> bool:

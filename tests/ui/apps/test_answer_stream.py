@@ -8,12 +8,16 @@ import re
 import pytest
 from transformers import AutoTokenizer
 
+from coupled_arena.battles.blind_view import RoundView, TurnView
+from coupled_arena.ui.parts import answer_stream
 from tests.patience import until
 from tests.small_models import NAMES
+from tests.ui.coroutines import completed
 from tests.ui.raw_client import Visitor, differ, speak
 from tests.ui.visiting import ANSWERS, ask, revealed, stop
 from tests.ui.visiting import wait_for_words as words
 
+FOREVER = 1e6  # seconds
 LOST = "#round >> text=The connection is lost"
 REFUSED = "Failed to load resource: the server responded with a status of 502 (Bad Gateway)"
 
@@ -85,6 +89,32 @@ def test_who_claims_to_have_heard_nonsense_hears_everything(talkative_app, last_
         assert stream.headers["x-accel-buffering"] == "no"
         assert stream.headers["cache-control"] == "no-cache"
         assert next(stream.iter_lines()).startswith('data: {"answers":')
+
+
+class Still:
+    """A round in which nothing is added, looked at four times."""
+
+    closing = False
+
+    def view(self, owner, round_id):
+        return RoundView(2, (TurnView("Why?", ("a", "b")),), running=True, commitment="")
+
+    async def watch(self, owner, round_id):
+        for _ in range(4):
+            yield self.view(owner, round_id)
+
+
+@pytest.mark.parametrize(("silence", "signs"), [(0.0, 3), (FOREVER, 0)])
+def test_a_stream_that_has_nothing_to_say_shows_that_it_is_there(monkeypatch, silence, signs):
+    monkeypatch.setattr(answer_stream, "_SILENCE", silence)
+
+    async def heard():
+        return [said async for said in answer_stream._events(Still(), "eve", "", 0, None)]
+
+    first, *still, last = completed(heard())
+    assert first.startswith(b'data: {"answers":["a","b"],')
+    assert still == [b": ping\n\n"] * signs
+    assert last.startswith(b"event: end\n")
 
 
 def test_asking_twice_before_there_are_words_is_asking_once(visitor):

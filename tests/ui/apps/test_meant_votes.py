@@ -35,7 +35,7 @@ UNDO, NAMES, NEXT, AGAIN = (
     "Next question",
     "Same question, new models",
 )
-MEANINGLESS = ["ArrowLeft", "Control+a", "Alt+b", "Shift+T", "Meta+x", "q", "1", " ", "Home", "Z"]
+MEANINGLESS = ["ArrowLeft", "Control+a", "Alt+b", "Shift+T", "Meta+x", "q", "5", " ", "Home", "Z"]
 HEARS = "() => document.querySelector('#round .bar') && !document.querySelector('#round .deaf')"
 
 

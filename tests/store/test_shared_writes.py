@@ -1,0 +1,127 @@
+"""Writes that wait for the same turn: one transaction, their order, and each its own outcome."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from coupled_arena.core.errors import VoteError
+from coupled_arena.store import database
+from coupled_arena.store.checks.examine import examine
+from coupled_arena.store.shared_writes import Piece, WriteQueue
+from coupled_arena.store.tables import derived_rows
+from tests.patience import PATIENCE, until
+
+
+class Held:
+    """A queue in which the first piece of work goes on until it is let go."""
+
+    def __init__(self, fails=None):
+        self.groups = []
+        self.go_on = threading.Event()
+        self.fails = fails
+        self.queue = WriteQueue(self._carry_out)
+        self._pool = ThreadPoolExecutor(9)
+        self.first = self.enter("first", shares=False)
+        until(lambda: self.groups)
+
+    def enter(self, name, *, shares=True):
+        """Let a thread come with a piece of work, after all who are there."""
+        before = len(self.queue._waiting)
+        entered = self._pool.submit(self.queue.take, Piece(lambda: name, shares=shares))
+        if hasattr(self, "first"):
+            until(lambda: len(self.queue._waiting) == before + 1)
+        return entered
+
+    def _carry_out(self, pieces):
+        self.groups.append([piece.work() for piece in pieces])
+        assert self.go_on.wait(PATIENCE)
+        if self.groups[-1][0] == self.fails:
+            self.fails = None
+            raise KeyboardInterrupt
+        for piece in pieces:
+            piece.outcome.set_result(piece.work())
+
+
+def test_what_comes_meanwhile_is_done_together_and_in_order():
+    held = Held()
+    names = ["a", "b", "alone", "c", "d"]
+    entered = [held.enter(name, shares=name != "alone") for name in names]
+    held.go_on.set()
+    assert [each.result(PATIENCE) for each in entered] == names
+    assert held.groups == [["first"], ["a", "b"], ["alone"], ["c", "d"]]
+
+
+def test_who_is_interrupted_leaves_the_others_work_to_the_next():
+    held = Held(fails="a")
+    first, *others = [held.enter(name) for name in "abc"]
+    held.go_on.set()
+    with pytest.raises(KeyboardInterrupt):
+        first.result(PATIENCE)
+    assert [each.result(PATIENCE) for each in others] == ["b", "c"]
+    assert held.groups == [["first"], ["a", "b", "c"], ["b", "c"]]
+
+
+def at_once(store, calls):
+    """Let calls wait for the store together; return what each returns or raises."""
+    free = threading.Event()
+    with ThreadPoolExecutor(len(calls) + 1) as pool:
+        pool.submit(store.write, lambda cursor: free.wait(PATIENCE))
+        until(lambda: store._queue._busy)
+        waiting = [pool.submit(call) for call in calls]
+        until(lambda: len(store._queue._waiting) == len(calls))
+        free.set()
+        return [each.exception(PATIENCE) or each.result() for each in waiting]
+
+
+@pytest.fixture(params=["all rows together", "rows of each battle"])
+def ways(request, monkeypatch):
+    """Rows that follow are found in one statement, or battle by battle: there are many votes."""
+    if request.param == "rows of each battle":
+        monkeypatch.setattr(derived_rows, "_READ_AS_FAST", 0.1)
+
+
+@pytest.fixture
+def commits(monkeypatch):
+    """All transactions that were tried."""
+    tried = []
+    transact = database._transact
+    monkeypatch.setattr(
+        database, "_transact", lambda cursor, work: tried.append(work) or transact(cursor, work)
+    )
+    return tried
+
+
+@pytest.mark.usefixtures("ways")
+def test_battles_and_votes_that_wait_share_a_commit(store, new_battle, new_vote, commits):
+    battles = [new_battle() for _ in range(4)]
+    assert at_once(store, [lambda b=b: store.add_battle(b) for b in battles]) == [True] * 4
+    votes = [new_vote(battle, 1, 2) for battle in battles]
+    assert at_once(store, [lambda v=v: store.cast(v) for v in votes]) == [None] * 4
+    assert len(commits) == 4  # two of them held up the others
+    with store.cursor() as cursor:
+        assert [each.check for each in examine(cursor) if each.wrong] == []
+        counted = "select count(*) from comparisons where human = 'first' and voter is not null"
+        assert cursor.execute(counted).fetchone() == (4,)
+
+
+@pytest.mark.usefixtures("ways")
+def test_a_vote_that_is_refused_costs_no_other(store, new_battle, new_vote, commits):
+    battles = [new_battle() for _ in range(3)]
+    for battle in battles:
+        store.add_battle(battle)
+    voted = new_vote(battles[1], 1, 2)
+    store.cast(voted)
+    late = new_vote(battles[1], 2, 1, voter=voted.voter)
+    votes = [new_vote(battles[0], 1, 2), late, new_vote(battles[2], 1, 2)]
+    before = len(commits)
+    first, refused, last = at_once(store, [lambda v=v: store.cast(v) for v in votes])
+    assert (first, last) == (None, None)
+    assert isinstance(refused, VoteError)
+    assert len(commits) - before == 1 + 1 + 3  # together in vain, then one by one
+    with store.cursor() as cursor:
+        stored = {vote for (vote,) in cursor.execute("select vote from votes").fetchall()}
+        assert stored == {voted.id, votes[0].id, votes[2].id}
+        assert [each.check for each in examine(cursor) if each.wrong] == []

@@ -337,10 +337,9 @@ def _couplings(base):
         )
         yield from coupling_words(base, changed)
         yield from (coupling_verdict(base, each) for each in base.by_saving)
-        unclear = replace(base, pairs=(changed, changed))
         for left_out in (0, 1, 2):
             scores = replace(base.scores, left_out=left_out)
-            yield from coupling_warnings(replace(unclear, scores=scores))
+            yield from coupling_warnings(replace(base, pairs=(changed, changed), scores=scores))
         costly = replace(
             changed,
             variances_coupled=changed.variances_independent,
@@ -369,8 +368,7 @@ def _gates():
         yield from _gate(report, replace(row, verdict=verdict, known_after=known, **groups))
         yield verdict_name(verdict)
     for difference in (-0.01, 0.0, 0.01):
-        good = replace(row, verdict=Verdict.AS_GOOD, difference=difference)
-        yield from _gate(report, good)
+        yield from _gate(report, replace(row, verdict=Verdict.AS_GOOD, difference=difference))
     for further in (1, 30, None):
         for changes in ({}, groups, {"method": BOARD}):
             yield from _gate(report, replace(row, further=further, **changes))

@@ -11,15 +11,17 @@ import pytest
 from coupled_arena.analysis.leaderboard.board_estimates import LiveEstimates, read_estimates
 from coupled_arena.analysis.leaderboard.result import leaderboard
 from coupled_arena.analysis.leaderboard.trend import LiveTrends
+from coupled_arena.analysis.style.result import LiveStyle
 from coupled_arena.core.choices import BoardSource, Cutoff
+from coupled_arena.core.records import Outcome
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Selection
-from coupled_arena.ui.tabs.leaderboard import BoardControls
+from coupled_arena.ui.tabs.leaderboard import BoardControls, LeaderboardTab
 from coupled_arena.views.addresses import read_settings_address, settings_address
 from coupled_arena.views.inline_figures import Scale, interval_bar, over_time
 from coupled_arena.views.tables.board_page import board_table
 from coupled_arena.views.words.verdict import board_advice, board_headline, board_verdict
-from tests.batches import at_once
+from tests.batches import at_once, judge
 from tests.store.conftest import make_battle, make_vote
 
 
@@ -155,3 +157,36 @@ class TestAddress:
         asked = {"mode": "x", "alpha": "nan", "judge": "nobody", "category": "<b>", "tab": "y"}
         assert controls.told(controls.filled(asked)) == {}
         assert controls.filled({"alpha": "7"})[controls._fields["alpha"]] <= 0.5
+
+
+class OpenBoard:
+    """The tab as a visitor has it open: each look may change what is on show."""
+
+    def __init__(self, store):
+        with gr.Blocks():
+            parts = LiveEstimates(store), LiveStyle(store), "nothing", LiveTrends(store)
+            self.tab = LeaderboardTab(store, *parts)
+            self.tab.build()
+        self.values = {each: each.value for each in self.tab._inputs}
+        self.has_controls = False
+
+    def look(self):
+        for shown in self.tab._refresh(self.values, gr.Request()):
+            if isinstance(shown.get(self.tab._seen), tuple):
+                self.values[self.tab._seen] = shown[self.tab._seen]
+            if self.tab._chosen in shown:
+                self.has_controls = shown[self.tab._chosen].visible
+
+
+def test_the_controls_come_with_the_first_verdict_also_where_nobody_votes():
+    """A judge decides for visitors: its board is chosen with the controls."""
+    with Store.in_memory() as store:
+        board = OpenBoard(store)
+        board.look()
+        assert not board.has_controls
+        store.add_battle(battle := make_battle("ant", "bee"))
+        board.look()
+        assert not board.has_controls  # nobody has compared its answers
+        judge(store, "strict", battle, 0, 1, Outcome.FIRST)
+        board.look()
+        assert board.has_controls

@@ -327,8 +327,8 @@ def counted_by_category(cursor: Cursor, selection: Selection) -> dict[str, int]:
 
 
 def any_there(cursor: Cursor) -> bool:
-    """Tell whether anybody has compared answers, whether or not that counts."""
-    return value_of(cursor, "select exists (from comparisons)")
+    """Tell whether a person or a judge has compared answers, whether or not that counts."""
+    return value_of(cursor, f"select exists (from comparisons where {_SAID})")
 
 
 def judges(cursor: Cursor) -> list[str]:

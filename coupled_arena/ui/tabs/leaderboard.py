@@ -213,13 +213,14 @@ class LeaderboardTab:
                 settings.method,
                 judge_alone=settings.source is BoardSource.JUDGE,
             )
-            counted = _counted(estimates)
+            there = self._any_compared()
+            counted = _counted(estimates), there  # the first verdicts change no count of votes
             if seen and (seen[0], seen[2]) == (choice, counted):
                 yield {self._seen: (choice, estimates.version, *seen[2:])}
                 return
             board = settings.concluded(estimates)
             to = BoardAddresses(board, mine=choice.selection.voter is not None)
-            said, there = board_headline(board), board.estimate is not None or self._has_votes()
+            said = board_headline(board)
             trend = trends.get(estimates, board.source, board.alpha, wait=False)
             yield {
                 self._headline: headline(said) if there else nothing_yet(said, self._offer_example),
@@ -277,8 +278,8 @@ class LeaderboardTab:
         found = categories.get(board.estimates, board.source, board.alpha, board.cutoff)
         return category_table(board, found)
 
-    def _has_votes(self) -> bool:
-        """Tell whether another choice could have something to show."""
+    def _any_compared(self) -> bool:
+        """Tell whether some choice has something to show: verdicts alone are a judge's board."""
         with self._store.cursor() as cursor:
             return comparisons.any_there(cursor)
 

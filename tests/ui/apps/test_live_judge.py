@@ -52,8 +52,8 @@ def test_verdicts_follow_votes_and_an_outage_is_one_line(judge, visit, tmp_path)
     with serving(tmp_path, config(judge)) as served:
         page = visit(served.url)
         open_tab(page, "Leaderboard")
-        page.locator("#board-source").get_by_text("Judge").click()
         vote(served.url)
+        page.locator("#board-source").get_by_text("Judge").click()  # not on an empty board
         page.wait_for_function(f"{VERDICTS} === '1'")
         assert page.locator(NOTICE).count() == 0
         released = threading.Event()

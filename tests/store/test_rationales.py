@@ -114,7 +114,7 @@ def test_reasons_of_a_vote_that_can_be_undone_count_with_it(held):
     give(store, said(vote, Criterion.SAFETY, comment="no"))
     assert (stored(store), stored(store, "pending_rationales")) == (0, 1)
     assert fingerprint(store) == before
-    store.write(partial(votes.promote, vote=vote))
+    store.write_along(partial(votes.promote, vote=vote))
     assert standing(store) == {vote.id: (["safety"], "no")}
     assert stored(store, "pending_rationales") == 0
     give(store, said(vote, Criterion.STYLE))
@@ -134,7 +134,7 @@ def test_reasons_that_were_taken_back_in_time_leave_nothing(held):
     store, vote = held
     give(store, said(vote, Criterion.STYLE))
     give(store, said(vote))
-    store.write(partial(votes.promote, vote=vote))
+    store.write_along(partial(votes.promote, vote=vote))
     assert (stored(store), stored(store, "pending_rationales")) == (0, 0)
 
 

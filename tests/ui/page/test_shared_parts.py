@@ -174,8 +174,9 @@ def test_a_figure_gets_the_colours_of_the_other_theme(page):
             shown.className = "js-plotly-plot";
             shown.data = [{ marker: { color: "#0072b2" }, text: "<b style='color:#71717a'>a</b>" }];
             shown.layout = { font: { color: "#27272a" }, meta: { paper:
-                ["#27272a", "#71717a", "rgba(113,113,122,.2)", "#0072b2", "rgba(0,114,178,.25)",
-                "#d55e00", "#e06a1b", "#f1f1f3", "#2b8cc4"].map((one) => [one, one]) } };
+                ["#ffffff", "#27272a", "#71717a", "rgba(113,113,122,.2)", "#0072b2",
+                "rgba(0,114,178,.25)", "#d55e00", "#e06a1b", "#f1f1f3",
+                "#2b8cc4"].map((one) => [one, one]) } };
             window.Plotly =
                 { react: (node, data, layout) => Object.assign(node, { data, layout }) };
             document.body.append(shown);
@@ -194,7 +195,7 @@ def test_a_figure_gets_the_colours_of_the_other_theme(page):
             "(document.querySelector('.js-plotly-plot'))"
         )
         assert data[0]["text"] == f"<b style='color:{faint}'>a</b>"
-        assert paper[3] == [accent, "#0072b2"]
+        assert paper[4] == [accent, "#0072b2"]
 
 
 def test_what_cannot_be_undone_is_asked_first(page):

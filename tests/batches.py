@@ -64,7 +64,7 @@ class Batch:
             or _any(cursor, "reveals", list(new), "battle")
         ):
             for vote, reveal in self.votes:
-                votes.cast(cursor, derived_rows.Due(), vote, reveal=reveal)
+                votes.cast(cursor, derived_rows.Due(), [votes.Casting(vote, reveal)])
         elif self.votes:
             votes.insert(cursor, [vote for vote, _ in self.votes])
             if told := [(vote.battle, vote.voter) for vote, reveal in self.votes if reveal]:

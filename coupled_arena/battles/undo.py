@@ -98,11 +98,11 @@ class Votes:
     def _reopened(self, vote: Vote) -> Round | None:
         try:
             with self._store.cursor() as cursor:
-                votes.check(cursor, vote)
+                votes.check(cursor, [vote])
                 reasons = votes.held_reasons(cursor, vote.id)
         except VoteError as error:
             _log.warning("Vote %s of an earlier run does not count: %s", vote.id, error)
-            self._store.write(partial(votes.withdraw, vote=vote.id))
+            self._withdraw(vote)
             return None
         if not self._seconds:
             self._promote(vote)
@@ -210,14 +210,13 @@ class Votes:
         self._store.cast(vote, origin=origin, reveal=self._names_told)
 
     def _keep(self, vote: Vote, origin: str | None) -> None:
-        self._store.write_along(lambda cursor, _due: votes.hold(cursor, vote, origin))
+        self._store.write_along(votes.hold, votes.Casting(vote, origin=origin))
 
     def _withdraw(self, vote: Vote) -> None:
-        self._store.write_along(lambda cursor, _due: votes.withdraw(cursor, vote.id))
+        self._store.write_along(votes.withdraw, vote.id)
 
     def _promote(self, vote: Vote) -> None:
-        told = self._names_told
-        self._store.write_along(partial(votes.promote, vote=vote, reveal=told))
+        self._store.write_along(votes.promote, votes.Casting(vote, self._names_told))
 
     def confirm_if_due(self, current: Round) -> None:
         """Count a vote whose time is over, for a page that is a moment faster than the server."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -19,11 +20,12 @@ from coupled_arena.core.sql import Cursor
 from coupled_arena.store import connection
 from coupled_arena.store.connection import connect
 from coupled_arena.store.shared_writes import Piece, WriteQueue
-from coupled_arena.store.tables import battles, derived_rows, exclusions, scores, votes
+from coupled_arena.store.tables import battles, exclusions, scores, votes
 from coupled_arena.store.tables.derived_rows import Due
 from coupled_arena.store.tables.exclusions import BY_DEFAULT, Counting
 
 T = TypeVar("T")
+Item = TypeVar("Item")
 _log = logging.getLogger(__name__)
 
 _RETRY_AFTER = (0.0, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
@@ -145,9 +147,9 @@ class Store:
         StoreError
             The database cannot be written.
         """
-        return self.write_along(lambda cursor, due: _add(cursor, due, battle, marks))
+        return self.write_along(_add, (battle, marks))
 
-    def add_battles(self, marked: Sequence[tuple[Battle, Sequence[Score]]]) -> None:
+    def add_battles(self, marked: Sequence[Marked]) -> None:
         """Write battles with their scores, all or none.
 
         Many cost little more than one, as what follows from them is computed once. Battles that
@@ -162,18 +164,9 @@ class Store:
         """
 
         def add(cursor: Cursor) -> None:
-            names = [battle.id for battle, _ in marked]
-            if len(set(names)) < len(names) or battles.any_of(cursor, names):
-                for battle, marks in marked:
-                    due = Due()
-                    _add(cursor, due, battle, marks)
-                    due.write(cursor)
-                return
-            battles.insert(cursor, [battle for battle, _ in marked])
-            for battle, marks in marked:
-                scores.add(cursor, battle.id, marks)
-            derived_rows.derive(cursor, "list_contains($battles, battle)", {"battles": names})
-            derived_rows.refresh(cursor, "list_contains($battles, battle)", {"battles": names})
+            due = Due()
+            _add(cursor, due, marked)
+            due.write(cursor)
 
         self.write(add)
 
@@ -209,13 +202,11 @@ class Store:
         StoreError
             The database cannot be written.
         """
-
-        def cast(cursor: Cursor, due: Due) -> None:
-            if battle:
-                _add(cursor, due, battle)
-            votes.cast(cursor, due, vote, reveal=reveal, origin=origin)
-
-        self.write_along(cast)
+        casting = votes.Casting(vote, reveal, origin)
+        if battle:
+            self.write_along(_add_and_cast, (battle, casting))
+        else:
+            self.write_along(votes.cast, casting)
 
     def battle(self, battle_id: str) -> Battle:
         """Return a battle by its id, or by the first 8 or more characters of it.
@@ -265,19 +256,22 @@ class Store:
             The database cannot be written, or is no longer where it was.
         """
 
-        def alone(cursor: Cursor, _due: Due) -> T:
-            return work(cursor)
+        def alone(cursor: Cursor, _due: Due, _items: Sequence[None]) -> list[T]:
+            return [work(cursor)]
 
         return self._in_turn(Piece(alone, shares=False))
 
-    def write_along(self, work: Callable[[Cursor, Due], T]) -> T:
+    def write_along(
+        self, work: Callable[[Cursor, Due, Sequence[Item]], Sequence[T]], item: Item
+    ) -> T:
         """Do as `write`, in a transaction that is shared with others of the kind that wait.
 
-        Rows that follow from battles and votes cost much the same for one as for many. The work
-        notes what they follow from, and they are written once for all. Where one piece of work
-        raises something, each is done again by itself: it is refused alone.
+        A statement costs much the same for one row as for many. So the work is called once with all
+        items that wait for it. It returns a result for each. Rows that follow from battles and
+        votes are written once for all, from what the work notes. Where anything is raised, all is
+        done again, each item by itself: one is refused alone.
         """
-        return self._in_turn(Piece(work, shares=True))
+        return self._in_turn(Piece(work, item, shares=True))
 
     def _in_turn(self, piece: Piece[T]) -> T:
         if self.read_only:
@@ -308,10 +302,16 @@ class Store:
 
         def checked(cursor: Cursor) -> list[Any]:
             due = Due()
-            results = [piece.work(cursor, due) for piece in pieces]
+            same: defaultdict[Callable[..., Any], list[Piece[Any]]] = defaultdict(list)
+            for piece in pieces:
+                same[piece.work].append(piece)
+            results: dict[Piece[Any], Any] = {}
+            for work, of_work in same.items():
+                items = [piece.item for piece in of_work]
+                results |= zip(of_work, work(cursor, due, items), strict=True)
             due.write(cursor)
             self.check_file()  # as late as can be: what follows is only the commit
-            return results
+            return [results[piece] for piece in pieces]
 
         with self.cursor() as cursor:
             try:
@@ -326,12 +326,29 @@ class Store:
             return cursor.execute(query).fetchall()[0]
 
 
-def _add(cursor: Cursor, due: Due, battle: Battle, marks: Sequence[Score] = ()) -> bool:
-    added = battles.add(cursor, battle)
-    scores.add(cursor, battle.id, marks)
-    if added:
-        due.answered.append(battle.id)
+Marked = tuple[Battle, Sequence[Score]]
+"""A battle, and the scores of its replies."""
+
+
+def _add(cursor: Cursor, due: Due, marked: Sequence[Marked]) -> list[bool]:
+    """Write battles; return for each whether anything of it was not there yet."""
+    names = [battle.id for battle, _ in marked]
+    if len(set(names)) < len(names) or battles.any_of(cursor, names):
+        added = [battles.add(cursor, battle) for battle, _ in marked]
+    else:
+        battles.insert(cursor, [battle for battle, _ in marked])
+        added = [True] * len(marked)
+    for battle, marks in marked:
+        scores.add(cursor, battle.id, marks)
+    due.answered += [name for name, new in zip(names, added, strict=True) if new]
     return added
+
+
+def _add_and_cast(
+    cursor: Cursor, due: Due, given: Sequence[tuple[Battle, votes.Casting]]
+) -> list[None]:
+    _add(cursor, due, [(battle, ()) for battle, _ in given])
+    return votes.cast(cursor, due, [casting for _, casting in given])
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

@@ -23,8 +23,11 @@ class Piece(Generic[T]):
     ----------
     work : callable
         What is to be done.
+    item : object
+        What it is done to.
     shares : bool
-        Whether it may be done together with others that share.
+        Whether it may be done together with others that share. Those of the same work may be done
+        by one call.
 
     Attributes
     ----------
@@ -32,8 +35,11 @@ class Piece(Generic[T]):
         What the work has returned or raised.
     """
 
-    def __init__(self, work: Callable[..., T], *, shares: bool) -> None:
+    def __init__(
+        self, work: Callable[..., Sequence[T]], item: object = None, *, shares: bool
+    ) -> None:
         self.work = work
+        self.item = item
         self.shares = shares
         self.outcome: Future[T] = Future()
         self.called = threading.Event()  # it is done, or it is its thread's turn

@@ -222,6 +222,13 @@ def _quieten(events: Any) -> None:
     # nobody is shown: 80 MB, and more of a processor the more events there were.
     events.ANAYLTICS_CACHE_FREQUENCY = sys.maxsize  # so it is spelt there
     events.ANALYTICS_MAX_EVENTS = 1
+    # It told everybody who waits, at each event that began, how many are before them: four hundred
+    # people were sent tens of thousands of messages that the page does not show.
+    events.broadcast_estimations = _tell_nobody
+
+
+def _tell_nobody(concurrency_id: str, after: int | None = None) -> None:
+    pass
 
 
 def _address(listening: socket.socket) -> str:

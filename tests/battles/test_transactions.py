@@ -97,7 +97,7 @@ def test_where_an_origin_cannot_be_stored_no_vote_is(make_arena, store, monkeypa
     arena = make_arena(undo_seconds=undo_seconds)
     round_id = played(arena)
     with monkeypatch.context() as patch:
-        dies_in(patch, guards, "note_origin")
+        dies_in(patch, guards, "note_origins")
         assert not press(arena, round_id)
     assert stored(store) == ([], [])
     assert arena.view("eve", round_id).recorded is None

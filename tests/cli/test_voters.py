@@ -10,7 +10,7 @@ import pytest
 
 from coupled_arena.core.records import Source
 from coupled_arena.store.database import Store
-from coupled_arena.store.tables.guards import note_origin
+from coupled_arena.store.tables.guards import note_origins
 from tests.batches import at_once
 from tests.store.conftest import make_battle, make_vote
 
@@ -86,7 +86,7 @@ def test_a_script_with_new_cookies_is_a_burst_from_one_place_and_can_be_left_out
                 vote = make_vote(battle, 1, 2, voter=f"cookie {n}", cast_at=moment)
                 batch.cast(vote)
                 places[vote.id] = "script" if n >= 48 else f"home {n % 9}"
-        store.write(lambda cursor: [note_origin(cursor, *each) for each in places.items()])
+        store.write(lambda cursor: note_origins(cursor, places))
     answer = json.loads(call("voters", "--db", db, "--json")[1])
     burst = next(row for row in answer["bursts"] if row["seconds"] == 3600)
     assert burst["since"] == "2026-03-03T04:00:00+00:00"

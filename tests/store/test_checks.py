@@ -147,7 +147,7 @@ def filled():
     with Store.in_memory() as store:
         whole.fill(store)
         store.write(lambda cursor: guards.set_probation(cursor, 1))
-        store.write(lambda cursor: guards.note_origin(cursor, "v1", "0123456789abcdef"))
+        store.write(lambda cursor: guards.note_origins(cursor, {"v1": "0123456789abcdef"}))
         yield store
 
 

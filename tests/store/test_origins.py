@@ -64,11 +64,11 @@ def test_a_vote_that_is_undone_leaves_no_trace_of_its_place(undone):
         store.add_battle(battle)
         vote = make_vote(battle, 1, 2)
         origin = Origins().of(ADDRESSES[0])
-        store.write(lambda cursor: votes.hold(cursor, vote, origin))
+        store.write_along(votes.hold, votes.Casting(vote, origin=origin))
         if undone:
-            store.write(lambda cursor: votes.withdraw(cursor, vote.id))
+            store.write_along(votes.withdraw, vote.id)
         else:
-            store.write_along(partial(votes.promote, vote=vote))
+            store.write_along(votes.promote, votes.Casting(vote))
         with store.cursor() as cursor:
             assert cursor.execute("select count(*) from origins").fetchall() == [(not undone,)]
             assert [each.check for each in examine(cursor) if each.wrong] == []

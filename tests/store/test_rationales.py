@@ -103,7 +103,7 @@ def held(store):
     battle = make_battle()
     vote = make_vote(battle)
     store.add_battle(battle)
-    store.write(partial(votes.hold, vote=vote))
+    store.write_along(votes.hold, votes.Casting(vote))
     return store, vote
 
 
@@ -114,7 +114,7 @@ def test_reasons_of_a_vote_that_can_be_undone_count_with_it(held):
     give(store, said(vote, Criterion.SAFETY, comment="no"))
     assert (stored(store), stored(store, "pending_rationales")) == (0, 1)
     assert fingerprint(store) == before
-    store.write_along(partial(votes.promote, vote=vote))
+    store.write_along(votes.promote, votes.Casting(vote))
     assert standing(store) == {vote.id: (["safety"], "no")}
     assert stored(store, "pending_rationales") == 0
     give(store, said(vote, Criterion.STYLE))
@@ -124,7 +124,7 @@ def test_reasons_of_a_vote_that_can_be_undone_count_with_it(held):
 def test_an_undone_vote_takes_its_reasons_along(held):
     store, vote = held
     give(store, said(vote, Criterion.STYLE))
-    store.write(partial(votes.withdraw, vote=vote.id))
+    store.write_along(votes.withdraw, vote.id)
     assert (stored(store), stored(store, "pending_rationales")) == (0, 0)
     with pytest.raises(VoteError, match="You have no vote here"):
         give(store, said(vote, Criterion.STYLE))
@@ -134,7 +134,7 @@ def test_reasons_that_were_taken_back_in_time_leave_nothing(held):
     store, vote = held
     give(store, said(vote, Criterion.STYLE))
     give(store, said(vote))
-    store.write_along(partial(votes.promote, vote=vote))
+    store.write_along(votes.promote, votes.Casting(vote))
     assert (stored(store), stored(store, "pending_rationales")) == (0, 0)
 
 
@@ -244,7 +244,7 @@ def test_a_snapshot_has_those_that_count_and_brings_them_back(tmp_path):
             store.add_battle(battle)
         vote, pending = make_vote(counts), make_vote(waits)
         store.cast(vote)
-        store.write(partial(votes.hold, vote=pending))
+        store.write_along(votes.hold, votes.Casting(pending))
         give(store, said(vote, Criterion.STYLE, comment=HOSTILE))
         give(store, said(pending, Criterion.STYLE, comment="not yet"))
         snapshot(store, snapshot_path(db))

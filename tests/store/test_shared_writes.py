@@ -11,7 +11,7 @@ from coupled_arena.core.errors import VoteError
 from coupled_arena.store import database
 from coupled_arena.store.checks.examine import examine
 from coupled_arena.store.shared_writes import Piece, WriteQueue
-from coupled_arena.store.tables import derived_rows
+from coupled_arena.store.tables import derived_rows, votes
 from tests.patience import PATIENCE, until
 
 
@@ -98,8 +98,8 @@ def commits(monkeypatch):
 def test_battles_and_votes_that_wait_share_a_commit(store, new_battle, new_vote, commits):
     battles = [new_battle() for _ in range(4)]
     assert at_once(store, [lambda b=b: store.add_battle(b) for b in battles]) == [True] * 4
-    votes = [new_vote(battle, 1, 2) for battle in battles]
-    assert at_once(store, [lambda v=v: store.cast(v) for v in votes]) == [None] * 4
+    given = [new_vote(battle, 1, 2) for battle in battles]
+    assert at_once(store, [lambda v=v: store.cast(v) for v in given]) == [None] * 4
     assert len(commits) == 4  # two of them held up the others
     with store.cursor() as cursor:
         assert [each.check for each in examine(cursor) if each.wrong] == []
@@ -115,13 +115,80 @@ def test_a_vote_that_is_refused_costs_no_other(store, new_battle, new_vote, comm
     voted = new_vote(battles[1], 1, 2)
     store.cast(voted)
     late = new_vote(battles[1], 2, 1, voter=voted.voter)
-    votes = [new_vote(battles[0], 1, 2), late, new_vote(battles[2], 1, 2)]
+    given = [new_vote(battles[0], 1, 2), late, new_vote(battles[2], 1, 2)]
     before = len(commits)
-    first, refused, last = at_once(store, [lambda v=v: store.cast(v) for v in votes])
+    first, refused, last = at_once(store, [lambda v=v: store.cast(v) for v in given])
     assert (first, last) == (None, None)
     assert isinstance(refused, VoteError)
     assert len(commits) - before == 1 + 1 + 3  # together in vain, then one by one
     with store.cursor() as cursor:
         stored = {vote for (vote,) in cursor.execute("select vote from votes").fetchall()}
-        assert stored == {voted.id, votes[0].id, votes[2].id}
+        assert stored == {voted.id, given[0].id, given[2].id}
         assert [each.check for each in examine(cursor) if each.wrong] == []
+
+
+def count(store, table):
+    with store.cursor() as cursor:
+        assert [each.check for each in examine(cursor) if each.wrong] == []
+        return cursor.execute(f"select count(*) from {table}").fetchone()[0]
+
+
+def test_who_votes_twice_on_a_battle_at_once_is_refused_once(store, new_battle, new_vote):
+    battle, other = new_battle(), new_battle()
+    store.add_battles([(battle, ()), (other, ())])
+    twice = new_vote(battle, 1, 2), new_vote(battle, 2, 1)
+    calls = [lambda v=v: store.cast(v) for v in (*twice, new_vote(other, 1, 2))]
+    answers = at_once(store, calls)
+    assert [isinstance(each, VoteError) for each in answers] == [False, True, False]
+    assert count(store, "votes") == 2
+
+
+def test_a_vote_that_comes_twice_at_once_is_stored_once(store, new_battle, new_vote):
+    battle = new_battle()
+    store.add_battle(battle)
+    vote = new_vote(battle, 1, 2)
+    assert at_once(store, [lambda: store.cast(vote)] * 3) == [None] * 3
+    assert count(store, "votes") == 1
+
+
+def test_a_battle_that_comes_twice_at_once_is_stored_once(store, new_battle):
+    battle, other = new_battle(), new_battle()
+    calls = [lambda b=b: store.add_battle(b) for b in (battle, other, battle)]
+    assert at_once(store, calls) == [True, True, False]
+    assert count(store, "battles") == 2
+
+
+def test_votes_that_are_held_and_promoted_at_once_count_once_each(store, new_battle, new_vote):
+    battles = [new_battle() for _ in range(3)]
+    store.add_battles([(battle, ()) for battle in battles])
+    castings = [votes.Casting(new_vote(battle, 2, 1), origin="home") for battle in battles]
+    again = votes.Casting(new_vote(battles[0], 1, 2))
+    held = at_once(
+        store, [lambda c=c: store.write_along(votes.hold, c) for c in [*castings, again]]
+    )
+    assert [isinstance(each, VoteError) for each in held] == [False, False, False, True]
+    assert count(store, "pending_votes") == 3
+    assert at_once(
+        store,
+        [lambda c=c: store.write_along(votes.withdraw, c.vote.id) for c in (castings[0], again)],
+    ) == [True, False]
+    promoted = at_once(store, [lambda c=c: store.write_along(votes.promote, c) for c in castings])
+    assert [isinstance(each, VoteError) for each in promoted] == [True, False, False]
+    assert [count(store, table) for table in ("pending_votes", "votes", "origins")] == [0, 2, 2]
+
+
+def test_statements_do_not_grow_with_the_votes_that_share_a_commit(
+    store, new_battle, new_vote, monkeypatch
+):
+    said = []
+    cast = votes.cast
+    monkeypatch.setattr(
+        votes,
+        "cast",
+        lambda cursor, due, given: said.append(len(given)) or cast(cursor, due, given),
+    )
+    battles = [new_battle() for _ in range(5)]
+    store.add_battles([(battle, ()) for battle in battles])
+    at_once(store, [lambda b=b: store.cast(new_vote(b, 1, 2)) for b in battles])
+    assert sum(said) == 5
+    assert len(said) == 1

@@ -64,7 +64,7 @@ def _vote(store, battles):
     store.cast(equal)
     store.cast(make_vote(battles[3], 1, 2, id="v7", voter="eve", cast_at=at(16)))
     held = make_vote(battles[4], 2, 1, id="v8", voter="bob", cast_at=at(17))
-    store.write(lambda cursor: votes.hold(cursor, held))
+    store.write_along(votes.hold, votes.Casting(held))
     store.cast(make_vote(battles[4], 2, 1, id="v9", voter="dan", cast_at=at(17)))
     store.cast(make_vote(battles[5], 1, 2, id="v10", voter="dan", cast_at=at(17)))
     _turn(store, "v9")

@@ -6,6 +6,7 @@ battles do not wait, because they were cast elsewhere. All functions work on a g
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from coupled_arena.core.sql import Cursor, column_of, value_of
@@ -33,15 +34,18 @@ class OriginShare:
 _KEPT = "from origins join current_votes on vote = vote_id where source = 'human'"
 
 
-def note_origin(cursor: Cursor, vote: str, origin: str | None) -> None:
-    """Keep where a vote came from, in the transaction that writes the vote; None: unknown."""
-    if origin is not None:
-        cursor.execute("insert into origins values (?, ?) on conflict do nothing", [vote, origin])
+def note_origins(cursor: Cursor, origins: Mapping[str, str | None]) -> None:
+    """Keep where votes came from, in the transaction that writes them; None: unknown."""
+    if known := {vote: origin for vote, origin in origins.items() if origin is not None}:
+        cursor.execute(
+            "insert into origins select unnest(?), unnest(?) on conflict do nothing",
+            [list(known), list(known.values())],
+        )
 
 
-def forget_origin(cursor: Cursor, vote: str) -> None:
-    """Delete where a vote came from that is undone."""
-    cursor.execute("delete from origins where vote_id = ?", [vote])
+def forget_origins(cursor: Cursor, votes: Sequence[str]) -> None:
+    """Delete where votes came from that are undone."""
+    cursor.execute("delete from origins where list_contains(?, vote_id)", [list(votes)])
 
 
 def origin_shares(cursor: Cursor, most: int) -> tuple[OriginShare, ...]:

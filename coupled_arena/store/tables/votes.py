@@ -5,14 +5,16 @@ A held vote is stored at once, so that none is lost. It counts from `promote` on
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC
 
 from coupled_arena.core.errors import VoteError
 from coupled_arena.core.language import _
 from coupled_arena.core.rationales import Criterion, Rationale
 from coupled_arena.core.records import Source, Vote
-from coupled_arena.core.sql import Cursor, value_of
+from coupled_arena.core.sql import Cursor, column_of, value_of
 from coupled_arena.store.tables import guards
 from coupled_arena.store.tables.derived_rows import Due
 from coupled_arena.store.tables.times import utc
@@ -27,32 +29,62 @@ def turned(one: str = "i", other: str = "j") -> str:
     return f"coalesce({place.format(other)} < {place.format(one)}, false)"
 
 
-def cast(cursor: Cursor, due: Due, vote: Vote, *, reveal: bool, origin: str | None = None) -> None:
-    """Write a vote, where it came from, and that its battle is revealed to its voter.
+@dataclass(frozen=True)
+class Casting:
+    """A vote to be written.
 
-    The comparisons of the battle are `due` then.
+    Attributes
+    ----------
+    reveal : bool
+        Its voter is shown who is who in reply; later votes on the battle are refused.
+    origin : str or None
+        Where it came from, see `coupled_arena.battles.limits`.
+    """
+
+    vote: Vote
+    reveal: bool = True
+    origin: str | None = None
+
+    @property
+    def told(self) -> tuple[str, str]:
+        """The battle, and who is shown who is who in it."""
+        return self.vote.battle, self.vote.voter
+
+
+def cast(cursor: Cursor, due: Due, castings: Sequence[Casting]) -> list[None]:
+    """Write votes, where they came from, and that their battles are revealed to their voters.
+
+    The comparisons of these battles are `due` then.
 
     Raises
     ------
     VoteError
-        The vote is refused; see `Store.cast`.
+        A vote is refused, see `Store.cast`; or would have to be, if another one is written first.
     """
-    if not is_stored(cursor, vote):
-        check(cursor, vote)
-        insert(cursor, [vote])
-        guards.note_origin(cursor, vote.id, origin)
-        guards.update_waiting(cursor, vote.voter)
-    if reveal:
-        add_reveals(cursor, [(vote.battle, vote.voter)])
-    due.voted.append(vote.battle)
+    stored = _stored(cursor, [each.vote for each in castings])
+    new = [each for each in castings if each.vote.id not in stored]
+    revealed = [each.told for each in castings if each.reveal]
+    if new:
+        check(cursor, [each.vote for each in new])
+        times = Counter(each.told for each in castings)
+        if any(times[told] > 1 for told in revealed):
+            raise _not_blind()
+        insert(cursor, [each.vote for each in new])
+        guards.note_origins(cursor, {each.vote.id: each.origin for each in new})
+        for voter in dict.fromkeys(each.vote.voter for each in new):
+            guards.update_waiting(cursor, voter)
+    add_reveals(cursor, revealed)
+    due.voted += [each.vote.battle for each in castings]
+    return [None] * len(castings)
 
 
 def add_reveals(cursor: Cursor, reveals: Sequence[tuple[str, str]]) -> None:
     """Write that battles are revealed to voters, who can vote on them no more."""
-    cursor.execute(
-        "insert into reveals select unnest(?), unnest(?), now() on conflict do nothing",
-        [list(each) for each in zip(*reveals, strict=True)],
-    )
+    if reveals:
+        cursor.execute(
+            "insert into reveals select unnest(?), unnest(?), now() on conflict do nothing",
+            [list(each) for each in zip(*reveals, strict=True)],
+        )
 
 
 def reveal_all(cursor: Cursor, voter: str) -> None:
@@ -70,40 +102,42 @@ def reveal_all(cursor: Cursor, voter: str) -> None:
     )
 
 
-def check(cursor: Cursor, vote: Vote) -> None:
+def check(cursor: Cursor, votes: Sequence[Vote]) -> None:
     """Raise VoteError where a new vote does not fit its battle, or would not be blind."""
-    _check_ranks(vote, _count_models(cursor, vote.battle))
-    _check_blind(cursor, vote)
+    battles = [vote.battle for vote in votes]
+    query = "select battle, len(models) from battles where list_contains(?, battle)"
+    models = dict(cursor.execute(query, [battles]).fetchall())
+    query = "select battle, voter from reveals where list_contains(?, battle)"
+    revealed = set(cursor.execute(query, [battles]).fetchall())
+    for vote in votes:
+        if vote.battle not in models:
+            text = _("There is no battle {battle_id!r} to vote on. Start a new one.")
+            raise VoteError(text.format(battle_id=vote.battle))
+        _check_ranks(vote, models[vote.battle])
+        if (vote.battle, vote.voter) in revealed:
+            raise _not_blind()
 
 
-def is_stored(cursor: Cursor, vote: Vote) -> bool:
-    """Return whether this vote was cast before.
+def _stored(cursor: Cursor, votes: Sequence[Vote]) -> set[str]:
+    """Return those of some votes that were cast before.
 
     Raises
     ------
     VoteError
-        Another vote has its id.
+        Another vote has the id of one of them.
     """
-    row = cursor.execute(
-        "select battle, voter, ranks, both_bad from votes where vote = ?", [vote.id]
-    ).fetchone()
-    if row is None:
-        return False
+    query = "select vote, battle, voter, ranks, both_bad from votes where list_contains(?, vote)"
+    rows = cursor.execute(query, [[vote.id for vote in votes]]).fetchall()
+    known = {row[0]: (*row[1:3], tuple(row[3]), row[4]) for row in rows}
     # The retry of a client that missed the answer says the same again; a different vote under
     # the same id must not be acknowledged, for it would be lost.
-    if (row[0], row[1], tuple(row[2]), row[3]) != (
-        *(vote.battle, vote.voter, vote.ranks, vote.both_bad),
-    ):
-        raise VoteError(_("Another vote was already cast under this id. Vote again with a new id."))
-    return True
-
-
-def _count_models(cursor: Cursor, battle_id: str) -> int:
-    row = cursor.execute("select len(models) from battles where battle = ?", [battle_id]).fetchone()
-    if row is None:
-        text = _("There is no battle {battle_id!r} to vote on. Start a new one.")
-        raise VoteError(text.format(battle_id=battle_id))
-    return int(row[0])
+    for vote in votes:
+        said = vote.battle, vote.voter, vote.ranks, vote.both_bad
+        if known.setdefault(vote.id, said) != said:
+            raise VoteError(
+                _("Another vote was already cast under this id. Vote again with a new id.")
+            )
+    return {row[0] for row in rows}
 
 
 def _check_ranks(vote: Vote, models: int) -> None:
@@ -116,29 +150,30 @@ def _check_ranks(vote: Vote, models: int) -> None:
         raise VoteError(_("A vote that finds all replies bad cannot rank one above another."))
 
 
-def _check_blind(cursor: Cursor, vote: Vote) -> None:
-    if cursor.execute(
-        "select 1 from reveals where battle = ? and voter = ?", [vote.battle, vote.voter]
-    ).fetchone():
-        raise VoteError(
-            _(
-                "This battle was already revealed to you, so a vote would not be blind. Start "
-                "a new battle to vote again."
-            )
+def _not_blind() -> VoteError:
+    return VoteError(
+        _(
+            "This battle was already revealed to you, so a vote would not be blind. Start "
+            "a new battle to vote again."
         )
+    )
+
+
+_INSERT = """
+insert into {table} (vote, battle, voter, ranks, both_bad, source, early, cast_at)
+select
+    unnest(?), unnest(?), unnest(?), unnest(?::integer[][]),
+    unnest(?), unnest(?), unnest(?), unnest(?)
+"""
 
 
 def insert(cursor: Cursor, votes: Sequence[Vote]) -> None:
     """Write new votes that have been checked; they are numbered in this order."""
-    cursor.execute(
-        """
-        insert into votes (vote, battle, voter, ranks, both_bad, source, early, cast_at)
-        select
-            unnest(?), unnest(?), unnest(?), unnest(?::integer[][]),
-            unnest(?), unnest(?), unnest(?), unnest(?)
-        """,
-        [list(column) for column in zip(*map(values_of, votes), strict=True)],
-    )
+    cursor.execute(_INSERT.format(table="votes"), _columns(votes))
+
+
+def _columns(votes: Sequence[Vote]) -> list[list[object]]:
+    return [list(column) for column in zip(*map(values_of, votes), strict=True)]
 
 
 def values_of(vote: Vote) -> list[object]:
@@ -173,7 +208,7 @@ def give_reasons(cursor: Cursor, rationale: Rationale, voter: str) -> None:
     if (cursor.execute(_STANDS[table], [rationale.vote]).fetchone() or ([], "")) == reasons:
         return
     if table == "pending_rationales":
-        _drop_reasons(cursor, rationale.vote)
+        _drop_reasons(cursor, [rationale.vote])
     # Later than what stands, whatever the clock says.
     cursor.execute(
         f"""
@@ -199,23 +234,24 @@ def held_reasons(cursor: Cursor, vote: str) -> tuple[tuple[Criterion, ...], str]
     return (tuple(map(Criterion, row[0])), row[1]) if row else None
 
 
-def _drop_reasons(cursor: Cursor, vote: str) -> None:
-    """Delete the rationale of a vote that is undone."""
-    cursor.execute("delete from pending_rationales where vote = ?", [vote])
+def _drop_reasons(cursor: Cursor, votes: Sequence[str]) -> None:
+    """Delete the rationales of votes that are undone."""
+    query = "delete from pending_rationales where list_contains(?, vote)"
+    cursor.execute(query, [list(votes)])
 
 
-def _keep_reasons(cursor: Cursor, vote: str) -> None:
-    """Keep the rationale of a vote that counts now."""
+def _keep_reasons(cursor: Cursor, votes: Sequence[str]) -> None:
+    """Keep the rationales of votes that count now."""
     cursor.execute(
         """
         insert into rationales (rationale, vote, criteria, comment, given_at)
         select rationale, vote, criteria, comment, given_at
         from pending_rationales
-        where vote = ? and (criteria <> [] or comment <> '')
+        where list_contains(?, vote) and (criteria <> [] or comment <> '')
         """,
-        [vote],
+        [list(votes)],
     )
-    _drop_reasons(cursor, vote)
+    _drop_reasons(cursor, votes)
 
 
 def any_votes(cursor: Cursor) -> bool:
@@ -235,47 +271,56 @@ def _is_of(cursor: Cursor, table: str, rationale: Rationale, voter: str) -> bool
     return cursor.execute(query, [rationale.vote, voter]).fetchone() is not None
 
 
-def hold(cursor: Cursor, vote: Vote, origin: str | None = None) -> None:
-    """Write a vote that can be undone, and where it came from.
+def hold(cursor: Cursor, _due: Due, castings: Sequence[Casting]) -> list[None]:
+    """Write votes that can be undone, and where they came from.
 
     Raises
     ------
     VoteError
-        It would be refused as a vote, or its voter already holds one on this battle.
+        One would be refused as a vote, or its voter holds one on this battle.
     """
-    check(cursor, vote)
-    if cursor.execute(
-        "select 1 from pending_votes where battle = ? and voter = ?", [vote.battle, vote.voter]
-    ).fetchone():
+    check(cursor, [each.vote for each in castings])
+    query = "select battle, voter from pending_votes where list_contains(?, battle)"
+    battles = [each.vote.battle for each in castings]
+    taken = Counter(cursor.execute(query, [battles]).fetchall())
+    taken.update(each.told for each in castings)
+    if any(taken[each.told] > 1 for each in castings):
         raise VoteError("You have voted on this battle: undo that vote first.")
-    cursor.execute("insert into pending_votes values (?, ?, ?, ?, ?, ?, ?, ?)", values_of(vote))
-    guards.note_origin(cursor, vote.id, origin)
+    cursor.execute(
+        _INSERT.format(table="pending_votes"), _columns([each.vote for each in castings])
+    )
+    guards.note_origins(cursor, {each.vote.id: each.origin for each in castings})
+    return [None] * len(castings)
 
 
-def withdraw(cursor: Cursor, vote: str) -> bool:
-    """Delete a vote that can be undone, and why; return whether there was one of this id."""
-    _drop_reasons(cursor, vote)
-    guards.forget_origin(cursor, vote)
-    return _release(cursor, vote)
+def withdraw(cursor: Cursor, _due: Due, votes: Sequence[str]) -> list[bool]:
+    """Delete votes that can be undone, and why; return for each id whether there was one."""
+    _drop_reasons(cursor, votes)
+    guards.forget_origins(cursor, votes)
+    released = _release(cursor, votes)
+    return [vote in released for vote in votes]
 
 
-def promote(cursor: Cursor, due: Due, vote: Vote, *, reveal: bool = True) -> None:
-    """Make a vote count, and its battle revealed to its voter or not; see `Store.cast`.
+def promote(cursor: Cursor, due: Due, castings: Sequence[Casting]) -> list[None]:
+    """Make votes count, and their battles revealed to their voters or not; see `Store.cast`.
 
     Raises
     ------
     VoteError
-        It was undone, or is refused as a vote.
+        One was undone, or is refused as a vote.
     """
-    _keep_reasons(cursor, vote.id)
-    if not _release(cursor, vote.id) and not is_stored(cursor, vote):
+    votes = [each.vote.id for each in castings]
+    _keep_reasons(cursor, votes)
+    released = _release(cursor, votes)
+    others = [each.vote for each in castings if each.vote.id not in released]
+    if others and len(_stored(cursor, others)) < len(others):
         raise VoteError("This vote was undone.")
-    cast(cursor, due, vote, reveal=reveal)
+    return cast(cursor, due, castings)
 
 
-def _release(cursor: Cursor, vote: str) -> bool:
-    deleted = cursor.execute("delete from pending_votes where vote = ? returning 1", [vote])
-    return deleted.fetchone() is not None
+def _release(cursor: Cursor, votes: Sequence[str]) -> set[str]:
+    query = "delete from pending_votes where list_contains(?, vote) returning vote"
+    return set(column_of(cursor, query, [list(votes)]))
 
 
 def held(cursor: Cursor) -> list[Vote]:

@@ -83,7 +83,7 @@ class AnnotationTab:
         with user_errors():
             view = self._annotation.view(owner, round_id)
             view = self._show(view, round_id, request, resumed=True)
-        return round_id, view, gr.Button(visible=False), progress
+        return round_id, view, gr.update(visible=False), progress
 
     def _start(self, request: gr.Request) -> tuple[Any, ...]:
         owner = visitor(request)
@@ -103,7 +103,7 @@ class AnnotationTab:
             round_id = self._annotation.next(owner)
             if round_id:
                 view = self._show(self._annotation.view(owner, round_id), round_id, request)
-                return round_id, view, gr.Button(visible=False), self._progress(owner)
+                return round_id, view, gr.update(visible=False), self._progress(owner)
         skipped = self._annotation.skipped(owner)
         again = gr.Button(_("Show the skipped ones again"), visible=skipped > 0)
         return None, None, again, self._progress(owner, over_text(skipped))
@@ -168,7 +168,7 @@ class AnnotationTab:
             round_id = self._annotation.opened(owner) or ""
             view = self._annotation.view(owner, round_id)
             panel = self._show(view, round_id, request)
-        return panel, self._progress(owner), round_id, gr.Button(visible=False)
+        return panel, self._progress(owner), round_id, gr.update(visible=False)
 
     def _undo(self, round_id: str, request: gr.Request) -> tuple[Any, ...]:
         if moved := self._moved_on(round_id, request):

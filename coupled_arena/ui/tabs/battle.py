@@ -227,7 +227,7 @@ class BattleTab:
             self._arena.expect(owner, round_id)
         events = events_path(round_id, len(view.turns) - 1, request)
         panel = self._show(view, round_id, request, events=events, resumed=resumed)
-        return round_id, panel, gr.Row(visible=_may_continue(view))
+        return round_id, panel, gr.update(visible=_may_continue(view))
 
     async def _resume(self, request: gr.Request) -> Shown:
         round_id = self._arena.newest(visitor(request))
@@ -277,7 +277,7 @@ class BattleTab:
         return self._changed(self._arena.view(visitor(request), round_id), round_id, request)
 
     def _changed(self, view: RoundView, round_id: str, request: gr.Request) -> tuple[Any, ...]:
-        return self._show(view, round_id, request), gr.Row(visible=_may_continue(view))
+        return self._show(view, round_id, request), gr.update(visible=_may_continue(view))
 
     def _show(
         self, view: RoundView, round_id: str, request: gr.Request, **options: Any

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -12,7 +12,7 @@ import typer
 
 from coupled_arena.api.checks import listed
 from coupled_arena.cli.shared import Config, Db, Json, show
-from coupled_arena.core.errors import ArenaError
+from coupled_arena.core.errors import ArenaError, UnknownFormError
 from coupled_arena.core.settings import load_settings
 
 if TYPE_CHECKING:
@@ -62,12 +62,11 @@ def import_(
     """
     settings = load_settings(config, db=db)
     from coupled_arena.cli.shared import Bar
-    from coupled_arena.store.transfer.export_tables import files_of
     from coupled_arena.store.transfer.foreign_rows import ColumnMap
     from coupled_arena.store.transfer.importing import import_files
     from coupled_arena.store.transfer.snapshots import open_for_writing
 
-    files = [file for path in files for file in (files_of(path) if path.is_dir() else [path])]
+    files = _files_in(files)
     with (
         open_for_writing(settings.db) as store,
         Bar(len(files) + 1) as bar,
@@ -78,7 +77,7 @@ def import_(
             bar.advance(1 if begun else 0, step)
             begun.append(step)
 
-        with _all_or_nothing():
+        with _all_or_nothing(), _told_of_logs(files):
             done = import_files(
                 store,
                 files,
@@ -133,6 +132,32 @@ def _end(done: Imported | ImportedScores) -> None:
         raise ArenaError("Nothing was imported: every row was rejected.")
     if done.rejected:
         raise typer.Exit(3)
+
+
+def _files_in(paths: Sequence[Path]) -> list[Path]:
+    """Return files as they are, and the files of the exports in folders."""
+    from coupled_arena.store.transfer.export_tables import files_of
+
+    with _told_of_logs(paths):
+        return [file for path in paths for file in (files_of(path) if path.is_dir() else [path])]
+
+
+@contextmanager
+def _told_of_logs(paths: Sequence[Path]) -> Iterator[None]:
+    """Say where logs of another tool are read, if one is given that holds no votes."""
+    try:
+        yield
+    except UnknownFormError as error:
+        from coupled_arena.analysis.logs.score_logs import tool_of
+
+        for path in paths:
+            if tool := tool_of(path):
+                what = "holds logs" if path.is_dir() else "is a log"
+                raise ArenaError(
+                    f"{path} {what} of {tool}, with scores and no votes. Give it to `gate "
+                    "--scores`, `leaderboard --scores` or `risk`."
+                ) from error
+        raise
 
 
 @contextmanager

@@ -62,6 +62,10 @@ class StoreFileError(StoreError):
     """The database's file cannot be read or written, for what its disk says."""
 
 
+class UnknownFormError(StoreError):
+    """A file or folder to be imported that has nothing of what is known."""
+
+
 class BackupError(StoreError):
     """The backup cannot be reached or written at the moment."""
 

@@ -73,3 +73,16 @@ def test_a_folder_that_holds_no_export(call, tmp_path):
     code, _, err = call("import", tmp_path, "--db", tmp_path / "new.duckdb")
     assert code == 1
     assert "holds no export, such as battles.parquet" in err
+
+
+def test_logs_of_a_harness_are_no_votes(call, tmp_path):
+    log = tmp_path / "logs" / "org__small" / "samples_sums_2026-11-27T10-00-00.jsonl"
+    log.parent.mkdir(parents=True)
+    row = {"doc_id": 0, "doc": {"question": "1 + 1?"}, "target": "2", "arguments": [["1 + 1?"]]}
+    row |= {"resps": [["2"]], "filtered_resps": ["2"], "exact_match": 1.0}
+    log.write_text(json.dumps(row) + "\n")
+    for path, what in ((log, "is a log"), (tmp_path / "logs", "holds logs")):
+        code, _, err = call("import", path, "--db", tmp_path / "new.duckdb")
+        assert code == 1
+        assert f"{path} {what} of lm-evaluation-harness, with scores and no votes." in err
+        assert "`gate --scores`" in err

@@ -48,6 +48,13 @@ def format_of(path: Path) -> LogFormat | None:
     return next((each for each in FORMATS if each.recognise(path)), None)
 
 
+def tool_of(path: Path) -> str | None:
+    """Return which tool has written a log, or a log in a folder; None where there is none."""
+    files = sorted(path.rglob("*")) if path.is_dir() else [path]
+    found = (format_of(file) for file in files if file.suffix in _ENDINGS)
+    return next((each.title for each in found if each), None)
+
+
 def read_logs(
     paths: Sequence[Path],
     metrics: Sequence[str] | None = None,

@@ -10,7 +10,7 @@ import json
 from collections.abc import Collection
 from pathlib import Path
 
-from coupled_arena.core.errors import StoreError
+from coupled_arena.core.errors import UnknownFormError
 from coupled_arena.core.sql import Cursor, quoted
 from coupled_arena.store.tables.described import ARENA, FILES, StoredColumn
 
@@ -31,13 +31,13 @@ def files_of(folder: Path) -> list[Path]:
 
     Raises
     ------
-    StoreError
+    UnknownFormError
         There are none.
     """
     named = [f"{table}.{ending}" for table in TABLES for ending in ("parquet", "jsonl", "csv")]
     if files := [folder / name for name in named if (folder / name).is_file()]:
         return files
-    raise StoreError(f"{folder} holds no export, such as battles.parquet and votes.parquet.")
+    raise UnknownFormError(f"{folder} holds no export, such as battles.parquet and votes.parquet.")
 
 
 def prepare(cursor: Cursor) -> None:

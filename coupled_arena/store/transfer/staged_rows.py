@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from coupled_arena.core.errors import StoreError
+from coupled_arena.core.errors import StoreError, UnknownFormError
 from coupled_arena.core.records import Mode
 from coupled_arena.core.sql import Cursor, quoted, value_of
 from coupled_arena.core.vote_columns import VERDICT, read_names
@@ -311,7 +311,9 @@ def _recognise(cursor: Cursor, path: Path) -> VoteFormat:
     unread = "select line, reason from file_rows where reason is not null order by line limit 1"
     for line, why in [] if present else cursor.execute(unread).fetchall():
         raise StoreError(f"{path}, line {line}: {why.splitlines()[0]}.")
-    raise StoreError(unknown(path, present) if count(cursor) else f"{path} has no rows.")
+    if count(cursor):
+        raise UnknownFormError(unknown(path, present))
+    raise StoreError(f"{path} has no rows.")
 
 
 def reject(cursor: Cursor, query: str) -> None:

@@ -2,6 +2,7 @@
 
     python -m benchmarks.load [--people 1,4,16] [--rounds N] [--tokens N] [--preset NAME]
     python -m benchmarks.load --people 50 --minutes 5   # they go on for so long
+    python -m benchmarks.load --people 400 --minutes 3 --think 60  # each rests a minute or so
     python -m benchmarks.load --people 20 --minutes 5 --newcomers  # a new page for each question
     python -m benchmarks.load --leave 100               # so many tabs are closed in mid-answer
     python -m benchmarks.load --config arena.toml       # its models, its length of answers
@@ -76,6 +77,7 @@ def main() -> None:
     arguments.add_argument("--people", default="1,4,16")
     arguments.add_argument("--rounds", type=int, default=2)
     arguments.add_argument("--minutes", type=float, default=0)
+    arguments.add_argument("--think", type=float, default=0)
     arguments.add_argument("--newcomers", action="store_true")
     arguments.add_argument("--leave", type=int, default=0)
     arguments.add_argument("--tokens", type=int, default=32)
@@ -126,7 +128,7 @@ def play_all(
             app,
             questions,
             number,
-            Rounds(given.rounds, given.minutes * 60, newcomers=given.newcomers),
+            Rounds(given.rounds, given.minutes * 60, given.think, newcomers=given.newcomers),
         )
         print(f"{number:3} people: {met[number].seconds:.0f} s", file=sys.stderr, flush=True)
     return alone, met
@@ -138,6 +140,7 @@ class Rounds:
 
     count: int
     seconds: float = 0.0
+    think: float = 0.0  # seconds before each question: none to twice as many
     newcomers: bool = False  # who has played a round leaves, and somebody else opens the page
 
     def of(self, questions: list[Prompt], first: int) -> Iterator[Prompt]:
@@ -147,6 +150,7 @@ class Rounds:
             over = time.perf_counter() > until if self.seconds else number - first >= self.count
             if over:
                 return
+            time.sleep(random.uniform(0, 2 * self.think))
             yield questions[number % len(questions)]
 
 

@@ -11,11 +11,13 @@ from pathlib import Path
 import gradio as gr
 import pytest
 from fastapi import FastAPI
+from gradio.routes import App
 from gradio.utils import get_upload_folder
 from PIL import Image
 from starlette.testclient import TestClient
 
 from coupled_arena.core.settings import resource
+from coupled_arena.ui import server
 from coupled_arena.ui.parts import request_filter
 from coupled_arena.ui.parts.events import Page
 from coupled_arena.ui.parts.identity import ICON, preview
@@ -294,3 +296,24 @@ def test_an_event_of_a_page_of_another_server_is_not_carried_out(client):
 def test_a_page_can_ask_whether_its_server_was_started_again(client):
     told = client.get("/gradio_api/app_id").json()
     assert told == {"app_id": client.get("/config").json()["app_id"]}
+
+
+def routes_of(router):
+    """Yield a router's routes in the order in which a request meets them."""
+    for route in router.routes:
+        included = getattr(route, "original_router", None)
+        yield from routes_of(included) if included else [route.path]
+
+
+def test_events_are_found_before_other_paths_of_gradio():
+    with Page() as page:
+        gr.Textbox()
+    application = App.create_app(page)
+    before = list(routes_of(application.router))
+    server._put_first(application.router)
+    after = list(routes_of(application.router))
+    assert after[:2] == [JOIN, "/gradio_api/queue/data"]
+    assert sorted(after) == sorted(before)
+    with TestClient(application) as client:
+        assert client.get("/config").json()["version"] == gr.__version__
+        assert client.get("/gradio_api/app_id").json() == {"app_id": page.app_id}

@@ -5,7 +5,7 @@ An address is relative, so that it holds wherever the page is served.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import TypeVar
@@ -126,6 +126,21 @@ class GateAddress:
             pairs.append(("alpha", f"{self.alpha:g}"))
         pairs.append(("gate", self.gate))
         return f"?{urlencode([pair for pair in pairs if pair[1]])}"
+
+
+def listed_among(text: str, known: Collection[str]) -> list[str]:
+    """Return which of some known texts stand in a list with commas between; they may have commas.
+
+    What is not known is passed over. Where it could be read in two ways, a longer one is meant.
+    """
+    found, parts, at = [], text.split(","), 0
+    while at < len(parts):
+        ends = range(len(parts), at, -1)
+        end = next((end for end in ends if ",".join(parts[at:end]) in known), None)
+        if end:
+            found.append(",".join(parts[at:end]))
+        at = end or at + 1
+    return found
 
 
 def settings_address(tab: str, settings: Mapping[str, str]) -> str:

@@ -12,7 +12,7 @@ from coupled_arena.ui.parts.settings_address import read_weights, weights_text
 from coupled_arena.ui.tabs.audit import AuditTab
 from coupled_arena.ui.tabs.coupling import CouplingTab
 from coupled_arena.ui.tabs.risk import RiskTab, StoredReplies
-from coupled_arena.views.addresses import read_settings_address, settings_address
+from coupled_arena.views.addresses import listed_among, read_settings_address, settings_address
 from tests.analysis.test_coupling import fill as fill_coupled
 from tests.ui.test_audit import fill as fill_judged
 from tests.ui.test_risk import fill as fill_scored
@@ -123,5 +123,13 @@ def test_a_setting_that_no_address_can_hold_is_left_out():
 
 
 def test_weights_that_are_none_are_left_out():
-    assert read_weights(weights_text({"a=b": 0.5, "c": 0})) == {"a=b": 0.5, "c": 0}
-    assert read_weights("x=nan,=3,y,z=q,w=2") == {"w": 2}
+    odd = {"a=b": 0.5, "c": 0, "a,b": 2, "b": 1, "a,b,c": 3}
+    assert read_weights(weights_text(odd), odd) == odd
+    assert read_weights("x=nan,=3,y,z=q,w=2,v=1", "xyzw") == {"w": 2}
+
+
+def test_names_with_commas_are_found_in_a_list():
+    known = ["a", "b", "a,b", "c, d"]
+    assert listed_among("a,b", known) == ["a,b"]
+    assert listed_among("b,a,nobody,c, d", known) == ["b", "a", "c, d"]
+    assert listed_among("", known) == listed_among(",,", known) == []

@@ -11,6 +11,7 @@ import gradio as gr
 from coupled_arena.api.declared import Option, options
 from coupled_arena.core.choices import Choice
 from coupled_arena.core.language import _
+from coupled_arena.views.addresses import listed_among
 
 IS_DARK = "() => document.body.classList.contains('dark')"
 """Script that says which background figures have."""
@@ -153,7 +154,7 @@ def _asked(built: Any, text: str | None, known: list[Any] | None, first: Any) ->
     offered = known if known is not None else [value for _, value in built.choices]
     values = {str(value): value for value in offered}
     if getattr(built, "multiselect", False):
-        return [values[each] for each in text.split(",") if each in values]
+        return [values[each] for each in listed_among(text, values)]
     return values.get(text, first)
 
 

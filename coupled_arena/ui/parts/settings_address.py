@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from typing import Any
 
 import gradio as gr
@@ -65,15 +67,16 @@ def weights_text(weights: Mapping[str, float]) -> str:
     return ",".join(f"{name}={weight:g}" for name, weight in weights.items())
 
 
-def read_weights(text: str) -> dict[str, float]:
+def read_weights(text: str, names: Collection[str]) -> dict[str, float]:
     """Return weights by name of such a text; what is none is left out, as with all settings."""
     found: dict[str, float] = {}
-    for part in text.split(","):
-        name, _equals, number = part.rpartition("=")
-        try:
-            weight = float(number)
-        except ValueError:
+    for name in sorted(names, key=len, reverse=True):  # one may be the end of another
+        told = re.search(rf"(?:^|,){re.escape(name)}=([^,]*)(?=,|$)", text)
+        if told is None:
             continue
-        if name and math.isfinite(weight):
-            found[name] = weight
+        text = text[: told.start()] + text[told.end() :]
+        with suppress(ValueError):
+            weight = float(told[1])
+            if math.isfinite(weight):
+                found[name] = weight
     return found

@@ -34,7 +34,7 @@ from coupled_arena.ui.parts.figure_panel import NARROW, drawn, figure_panel
 from coupled_arena.ui.parts.headline import headline, headline_place, how, nothing_yet
 from coupled_arena.ui.parts.settings_address import SettingsAddress, read_weights, weights_text
 from coupled_arena.ui.parts.visitor import visitor
-from coupled_arena.views.addresses import BoardAddresses
+from coupled_arena.views.addresses import BoardAddresses, listed_among
 from coupled_arena.views.figures import registry
 from coupled_arena.views.figures.leaderboard import (
     mode_figure,
@@ -531,14 +531,13 @@ class BoardControls:
     def filled(self, asked: dict[str, str]) -> dict[Any, Any]:
         """Return the values of all settings by an address; what it leaves open is as at first."""
         known = self._known()
-        judge, *more = (asked.get("judge") or "").split(",")
+        judges = listed_among(asked.get("judge") or "", known["judge"])
         offered = {name: list(there) for name, there in known.items()}
-        first = {"judge": judge if judge in known["judge"] else next(iter(known["judge"]), "")}
+        first = {"judge": next(iter([*judges, *known["judge"]]), "")}
         values = self._fields.filled({**asked, **first}, offered)
-        chosen = [each for each in more if each in known["judge"]][: MOST_JUDGES - 1]
-        values[self.more_judges] = chosen
-        weights = read_weights(asked.get("mix", ""))
+        values[self.more_judges] = judges[1:MOST_JUDGES]
         named = self._mixed()
+        weights = read_weights(asked.get("mix", ""), named)
         values[self._named] = named
         values |= {
             slider: min(max(weights.get(name, 0), 0), 10)

@@ -266,7 +266,7 @@ class RiskTab:
         usual = {"metrics": names, "lower_is_better": sorted(scores.lower_is_better)}
         fields = self._fields.filled(asked, dict.fromkeys(usual, names))
         fields |= {self._fields[name]: usual[name] for name in usual if name not in asked}
-        weights = read_weights(asked.get("weights", ""))
+        weights = read_weights(asked.get("weights", ""), names)
         pairings = [value for _label, value in _PAIRINGS]
         pairing = asked.get("pairing", _pairing(scores))
         view = asked.get("view")

@@ -8,11 +8,11 @@
     python -m benchmarks.load --config arena.toml       # its models, its length of answers
     python -m benchmarks.load --gate 5                  # in turn without a gate and beside one
 
-For each number of people: the engine alone decodes as many battles at a time, then as many visitors
-ask over HTTP, watch their answers, vote and ask again. Prints tokens per second of both and their
-ratio, how long a question waits for its first words and its end, what the page takes to open
-meanwhile, how much processor and memory the web server takes, and how many votes that somebody was
-thanked for are not in the database.
+For each number of people: the engine alone decodes as many battles at a time, on all processors and
+on those that it has beside a web server. Then as many visitors ask over HTTP, watch their answers,
+vote and ask again. Prints tokens per second of all and their ratios, how long a question waits for
+its first words and its end, what the page takes to open meanwhile, how much processor and memory
+the web server takes, and how many votes that somebody was thanked for are not in the database.
 """
 
 from __future__ import annotations
@@ -37,8 +37,10 @@ from pathlib import Path
 
 import duckdb
 import httpx
+import torch
 
 from coupled_arena.battles.pair_sampling import new_battle
+from coupled_arena.core.process import threads_beside_a_server
 from coupled_arena.core.prompts import read_library
 from coupled_arena.core.records import Prompt
 from coupled_arena.core.settings import Settings, load_settings, resource
@@ -115,15 +117,22 @@ def main() -> None:
 
 def play_all(
     given: argparse.Namespace, app: App, settings: Settings, questions: list[Prompt]
-) -> tuple[dict[int, float], dict[int, Crowd]]:
+) -> tuple[dict[int, list[float]], dict[int, Crowd]]:
     """Measure engine and page in turn, so that both meet the machine as it then is."""
     models = load_enabled(settings)
     decode(LockstepEngine(models), requests(settings, models, questions[:1]))  # warms up
     crowd(app, questions, 1, Rounds(1))
-    alone, met = {}, {}
+    alone: dict[int, list[float]] = {}
+    met = {}
+    every = torch.get_num_threads()
+    each = dict.fromkeys([every, threads_beside_a_server() or every])
     for number in (int(number) for number in given.people.split(",")):
         asked = questions_for(questions, number * given.rounds)
-        alone[number] = engine_alone(settings, models, asked, number)
+        alone[number] = []
+        for threads in each:
+            torch.set_num_threads(threads)
+            alone[number].append(engine_alone(settings, models, asked, number))
+        torch.set_num_threads(every)
         met[number] = crowd(
             app,
             questions,
@@ -378,7 +387,9 @@ def tokens(connection: duckdb.DuckDBPyConnection, met: Crowd) -> int:
     return found or 0
 
 
-def report(connection: duckdb.DuckDBPyConnection, people: int, alone: float, met: Crowd) -> None:
+def report(
+    connection: duckdb.DuckDBPyConnection, people: int, alone: list[float], met: Crowd
+) -> None:
     (tokens,) = connection.execute(TOKENS, [met.commitments]).fetchone() or (0,)
     stored = connection.execute(
         "select count(*) from votes where list_contains(?, vote)", [met.votes]
@@ -386,8 +397,9 @@ def report(connection: duckdb.DuckDBPyConnection, people: int, alone: float, met
     page = (tokens or 0) / met.seconds
     lost = len(met.votes) - (stored[0] if stored else 0)
     print(
-        f"{people:3} people: page {page:6.1f} tokens/s, engine alone {alone:6.1f}: "
-        f"{page / alone:.2f}; first words after {typical(met.first_words)}, "
+        f"{people:3} people: page {page:6.1f} tokens/s, engine alone "
+        f"{', as beside a server '.join(f'{each:6.1f}: {page / each:.2f}' for each in alone)}; "
+        f"first words after {typical(met.first_words)}, "
         f"end after {typical(met.ends)}, page opens in {typical(met.openings)}; "
         f"{len(met.votes)} votes, {lost} lost, {len({*met.votes})} different, "
         f"{len(met.refusals)} refusals; the server takes {met.processor / met.seconds:.2f} "

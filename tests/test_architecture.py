@@ -153,6 +153,7 @@ def test_few_talk_to_a_server():
         if clients & {name.split(".")[0] for name in imported(path)}
     }
     assert talkers == {
+        "generation/asked_servers.py",
         "generation/remote.py",
         "generation/server_check.py",
         "judging/judge.py",

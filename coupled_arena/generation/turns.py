@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from coupled_arena.core.errors import BattleError, ModelError
+from coupled_arena.core.errors import BattleError, ModelError, PromptError
 from coupled_arena.core.language import _
 from coupled_arena.core.records import (
     AUTO,
@@ -22,7 +22,7 @@ from coupled_arena.core.records import (
     Sampler,
     Sampling,
 )
-from coupled_arena.generation.language_model import LanguageModel, holds_keys
+from coupled_arena.generation.language_model import LanguageModel, brings_noise, holds_keys
 from coupled_arena.generation.running import Contender, Request, Running
 
 
@@ -58,12 +58,15 @@ def seeds(battle: Battle) -> tuple[int, ...]:
 def settled(sampling: Sampling, names: Iterable[str], models: Models) -> Sampling:
     """Return a sampling with its coupling chosen, where that is left to the models' vocabularies.
 
-    Noise for each token where all spell the same, but for control tokens, where none is read. Also
-    where a server draws, which knows no other. Else noise for each byte.
+    The servers' own noise where all models are on servers that bring it. Noise for each token where
+    all spell the same, but for control tokens, where none is read. Also where a server draws, which
+    knows no other. Else noise for each byte.
     """
     if sampling.coupling != AUTO:
         return sampling
     meeting = [models[name] for name in names]
+    if all(map(brings_noise, meeting)):
+        return replace(sampling, coupling=Sampler.SERVERS.coupling)
     alike = len({model.vocabulary.text_fingerprint for model in meeting}) == 1
     token = alike or sampling.temperature == 0 or not all(map(holds_keys, meeting))
     return replace(sampling, coupling=(Sampler.GUMBEL if token else Sampler.BYTES).coupling)
@@ -102,7 +105,8 @@ def next_request(
     Raises
     ------
     PromptError
-        The conversation is longer than a model's context.
+        The conversation is longer than a model's context. Or servers that bring noise of their own
+        read it as different numbers of tokens.
     ModelError
         A server cannot draw as the battle does.
     """
@@ -111,6 +115,8 @@ def next_request(
         (name, place): models[name].encode(messages(battle, place, question))
         for place, name in enumerate(battle.models)
     }
+    if battle.sampling.coupling == Sampler.SERVERS.coupling:
+        _check_lengths([ids[name, place] for place, name in enumerate(battle.models)])
     contenders = tuple(
         Contender(name, seed, ids[name, place])
         for place, (name, seed) in enumerate(zip(battle.models, seeds(battle), strict=True))
@@ -120,7 +126,16 @@ def next_request(
 
 
 def _check_sampler(battle: Battle, models: Models) -> None:
-    """Refuse other samplers where a server draws, which knows noise for each token alone."""
+    """Refuse other samplers where a server draws, which knows only one."""
+    theirs = sorted({name for name in battle.models if brings_noise(models[name])})
+    by_servers = battle.sampling.coupling == Sampler.SERVERS.coupling
+    if by_servers and len(theirs) == len(set(battle.models)):
+        return
+    if theirs or by_servers:
+        raise ModelError(
+            f"{', '.join(theirs) or 'No model here'}: noise of a server is shared only by models "
+            'with server_noise = "theirs", without --sampler and --coupling.'
+        )
     if battle.sampling.coupling == Sampler.GUMBEL.coupling:
         return
     served = sorted({name for name in battle.models if not holds_keys(models[name])})
@@ -128,6 +143,20 @@ def _check_sampler(battle: Battle, models: Models) -> None:
         raise ModelError(
             f"{', '.join(served)}: a model server draws by --sampler gumbel and --coupling token "
             "alone. Take these, or models of this machine."
+        )
+
+
+def _check_lengths(prompts: list[tuple[int, ...]]) -> None:
+    """Refuse prompts of several lengths: noise of servers is by a position that counts the prompt.
+
+    In independent battles too, or a refusal would tell visitors which battles are coupled.
+    """
+    if len({len(prompt) for prompt in prompts}) > 1:
+        raise PromptError(
+            _(
+                "These models share random numbers only where they read equally many tokens, and "
+                "their conversations have become different in length. Start a new round."
+            )
         )
 
 
@@ -161,12 +190,23 @@ def before_turn(battle: Battle, turn: int) -> Battle:
     )
 
 
+def check_noise_known(battle: Battle) -> None:
+    """Raise BattleError for a battle that was drawn with noise which its servers alone know."""
+    if battle.sampling.coupling == Sampler.SERVERS.coupling:
+        text = _(
+            "Battle {id} was drawn with noise of its model servers, which is not known here: it "
+            "cannot be replayed or explained."
+        )
+        raise BattleError(text.format(id=battle.id))
+
+
 def check_replayable(battle: Battle, models: Models) -> None:
     """Raise BattleError unless all that is needed to decode a stored battle again is here."""
     foreign = battle.mode is Mode.UNKNOWN or battle.origin is Origin.IMPORT
     if foreign or not all(reply.tokens or reply.text == "" for reply in battle.replies):
         text = _("Battle {id} was made elsewhere: it has no noise to replay.")
         raise BattleError(text.format(id=battle.id))
+    check_noise_known(battle)
     absent = sorted({name for name in battle.models if name not in models})
     if absent:
         text = _("Battle {id} needs {models}: add it to the catalog.")

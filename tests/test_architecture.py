@@ -156,6 +156,7 @@ def test_few_talk_to_a_server():
         "generation/asked_servers.py",
         "generation/remote.py",
         "generation/server_check.py",
+        "generation/stock_servers.py",
         "judging/judge.py",
         "ui/connections.py",  # of the server
         "ui/server.py",  # listens

@@ -45,6 +45,7 @@ from coupled_arena.generation.vocabulary import Vocabulary
 _log = logging.getLogger(__name__)
 SEEDS = 64
 _TOKENS = 16
+_BEGUN = 4  # tokens of an answer from which it goes on
 _AGAIN = 16  # seeds of a later look: enough orders for the test, and a quarter of the work
 # A story may go on in many ways. It is begun, since many models begin theirs with the same words.
 _MESSAGES = (
@@ -166,7 +167,7 @@ class StockServer(AskedServer):
         """Return: an answer without a token is one."""
 
     async def learn(self, filters: Filters) -> None:
-        """Draw alone and in a mixed batch, and compare with who is known.
+        """Draw alone, in a mixed batch and from amid the answers; compare with who is known.
 
         Raises
         ------
@@ -182,6 +183,11 @@ class StockServer(AskedServer):
         if not _steady(found):
             again = likeness(alone, await self._answers(filters))
             raise _UnprovenError(_CHANGING if _steady(again) else _UNSEEDED)
+        # Noise by the steps of a request, as vLLM's first runner has it, would begin anew there.
+        if not _steady(
+            likeness([each[_BEGUN:] for each in alone], await self._rest(alone, filters))
+        ):
+            raise _UnprovenError(_STEPWISE)
         self.compare(filters, alone)
         self.known[filters], self._seen[filters] = alone, time.monotonic()
 
@@ -226,7 +232,7 @@ class StockServer(AskedServer):
         ]
         pairs = zip(wanted, others, strict=True)
         asked = [draw for pair in pairs for draw in pair] if mixed else wanted
-        answered = await asyncio.gather(*map(self._answer, asked))
+        answered = await asyncio.gather(*(self._answer(each, self.prompt) for each in asked))
         told = answered[::2] if mixed else answered
         alike = sum(self._spells(tokens, text) for tokens, text in told)
         if 2 * alike < len(told):
@@ -235,9 +241,22 @@ class StockServer(AskedServer):
             )
         return [tokens for tokens, _text in told]
 
-    async def _answer(self, asked: StockDraw) -> tuple[tuple[int, ...], str]:
+    async def _rest(self, answers: Answers, filters: Filters) -> list[tuple[int, ...]]:
+        """Let it go on from amid its answers, as after a broken connection."""
+        asked = (
+            self._answer(StockDraw(seed, 1.0, filters), (*self.prompt, *tokens[:_BEGUN]))
+            for seed, tokens in enumerate(answers, 1)
+        )
+        return [tokens for tokens, _text in await asyncio.gather(*asked)]
+
+    async def _answer(
+        self, asked: StockDraw, prompt: tuple[int, ...]
+    ) -> tuple[tuple[int, ...], str]:
+        request = asked.request(0)
+        request["extra_body"]["ignore_eos"] = True
+        written = len(prompt) - len(self.prompt)
         completion = await client(self.url, self.key).completions.create(
-            model=self.model, prompt=list(self.prompt), max_tokens=_TOKENS, **asked.request(0)
+            model=self.model, prompt=list(prompt), max_tokens=_TOKENS - written, **request
         )
         choice = completion.choices[0]
         tokens = (choice.model_extra or {}).get("token_ids")
@@ -260,6 +279,10 @@ _UNSEEDED = (
 _CHANGING = (
     "with the same seed it draws otherwise beside requests with other filters (SGLang 35697). Take "
     "a version that does not, or set top_p below 1"
+)
+_STEPWISE = (
+    "with the same seed it draws otherwise where an answer goes on, so that its noise is not by "
+    "position. Take vLLM's second runner"
 )
 
 

@@ -6,7 +6,7 @@ Seeds of noise are made here, not with the noise: the web server draws none and 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from coupled_arena.core.errors import BattleError, ModelError, PromptError
@@ -110,7 +110,7 @@ def next_request(
     ModelError
         A server cannot draw as the battle does.
     """
-    _check_sampler(battle, models)
+    check_sampler(battle.models, battle.sampling, models)
     ids = read or {
         (name, place): models[name].encode(messages(battle, place, question))
         for place, name in enumerate(battle.models)
@@ -125,20 +125,26 @@ def next_request(
     return Request(contenders, battle.sampling, turn=len(battle.prompts), begun=begun)
 
 
-def _check_sampler(battle: Battle, models: Models) -> None:
-    """Refuse other samplers where a server draws, which knows only one."""
-    theirs = sorted({name for name in battle.models if brings_noise(models[name])})
-    by_servers = battle.sampling.coupling == Sampler.SERVERS.coupling
-    if by_servers and len(theirs) == len(set(battle.models)):
+def check_sampler(names: Collection[str], sampling: Sampling, models: Models) -> None:
+    """Refuse other samplers where a server draws, which knows only one.
+
+    Raises
+    ------
+    ModelError
+        Some of these models cannot draw so.
+    """
+    theirs = sorted({name for name in names if brings_noise(models[name])})
+    by_servers = sampling.coupling == Sampler.SERVERS.coupling
+    if by_servers and len(theirs) == len(set(names)):
         return
     if theirs or by_servers:
         raise ModelError(
             f"{', '.join(theirs) or 'No model here'}: noise of a server is shared only by models "
             'with server_noise = "theirs", without --sampler and --coupling.'
         )
-    if battle.sampling.coupling == Sampler.GUMBEL.coupling:
+    if sampling.coupling == Sampler.GUMBEL.coupling:
         return
-    served = sorted({name for name in battle.models if not holds_keys(models[name])})
+    served = sorted({name for name in names if not holds_keys(models[name])})
     if served:
         raise ModelError(
             f"{', '.join(served)}: a model server draws by --sampler gumbel and --coupling token "
@@ -154,8 +160,8 @@ def _check_lengths(prompts: list[tuple[int, ...]]) -> None:
     if len({len(prompt) for prompt in prompts}) > 1:
         raise PromptError(
             _(
-                "These models share random numbers only where they read equally many tokens, and "
-                "their conversations have become different in length. Start a new round."
+                "These models share random numbers only while their conversations are equally "
+                "long, and these are not. Start a new round."
             )
         )
 

@@ -29,7 +29,8 @@ class StockServer(ModelServer):
     ----------
     own : str
         Its noise: "by seed", position and token; "by rank" of a token where any request of the
-        batch has filters, as SGLang has it; "apart", whatever the seed; "alike" for every seed.
+        batch has filters, as SGLang has it; "by step" of a request, as vLLM's first runner
+        has it; "apart", whatever the seed; "alike" for every seed.
     salt : int
         Of its noise: another version, or another kind of server.
     kind : str
@@ -106,6 +107,7 @@ class StockServer(ModelServer):
         """Yield tokens, and why the answer ends with the last."""
         context = tuple(asked["prompt"])
         stops = {*asked.get("stop_token_ids", ()), *self.vocabulary.stops}
+        stops = set() if asked.get("ignore_eos") else stops
         try:
             for written in range(asked["max_tokens"]):
                 while not self.gate.is_set():
@@ -128,7 +130,8 @@ class StockServer(ModelServer):
         scores = outcome_scores(logits, torch.tensor([], dtype=torch.int64), sampling)[0, :-1]
         if not sampling.temperature:
             return int(scores.argmax())
-        noise = self._noise(asked["seed"], len(context), scores[None])
+        steps = len(asked["prompt"]) if self.own == "by step" else 0
+        noise = self._noise(asked["seed"], len(context) - steps, scores[None])
         if self.own == "by rank" and any(map(_filters, self.batch)):
             order = scores.argsort(descending=True)
             return int(order[(scores[order] + noise).argmax()])

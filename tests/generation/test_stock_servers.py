@@ -18,6 +18,7 @@ from coupled_arena.generation.lockstep import LockstepEngine, decode
 from coupled_arena.generation.running import Contender, Request
 from coupled_arena.generation.stock_servers import connect, request_seed
 from coupled_arena.generation.turns import next_request, settled, with_turn
+from tests.families import first_of
 from tests.generation.model_server import running
 from tests.generation.stock_server import StockServer
 from tests.patience import until
@@ -65,9 +66,7 @@ def spec_of(folder, name, saved="", **more):
 def serve(held):
     """Start a server of a model."""
     with ExitStack() as servers:
-        yield lambda name=FIRST, **more: servers.enter_context(
-            running(StockServer(held[name], **more))
-        )
+        yield lambda of=FIRST, **more: servers.enter_context(running(StockServer(held[of], **more)))
 
 
 @pytest.fixture
@@ -99,8 +98,8 @@ def answered(models, **more):
     return decode(LockstepEngine(models), [asked_of(models, **more)[1]])[0]
 
 
-@pytest.mark.parametrize("kind", ["vllm", "sglang"])
-@pytest.mark.parametrize("sampling", [DRAWN, WHOLE, replace(DRAWN, temperature=0.0)])
+@pytest.mark.parametrize("kind", first_of("vllm", "sglang"))
+@pytest.mark.parametrize("sampling", first_of(DRAWN, WHOLE, replace(DRAWN, temperature=0.0)))
 def test_servers_of_equal_weights_say_the_same(serve, meet, kind, sampling):
     models = meet(serve(kind=kind), serve(kind=kind), sampling=sampling)
     for seed in (3, 2**64 - 1):
@@ -110,7 +109,8 @@ def test_servers_of_equal_weights_say_the_same(serve, meet, kind, sampling):
     assert models["model 0"].arithmetic["server"] == f"{kind} 0.0.stand-in"
 
 
-def test_servers_of_other_weights_are_proven_and_part(serve, meet):
+def test_servers_of_other_weights_are_proven_and_part(serve, meet, monkeypatch):
+    monkeypatch.setattr(stock_servers, "SEEDS", 48)
     models = meet(serve(), serve(OTHER))
     begun = [answered(models, seed=seed).lines for seed in range(8)]
     apart = [answered(models, seed=seed, mode=Mode.INDEPENDENT).lines for seed in range(8)]
@@ -189,6 +189,7 @@ def test_an_answer_ends_where_the_model_ends_it(serve, meet):
     [
         ({"own": "apart"}, "its answers do not follow from the seed of a request"),
         ({"own": "alike"}, "are the same with any seed, so that its draws show no noise"),
+        ({"own": "by step"}, "draws otherwise where an answer goes on"),
         ({"ids": False}, "it does not tell the ids of its tokens (return_token_ids)"),
         ({"shift": 1}, "its tokens spell other words here than there"),
         ({"name": "other"}, "it serves other. If that is this model by another name"),

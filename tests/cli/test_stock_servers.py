@@ -42,7 +42,7 @@ server_noise = "theirs"
 @pytest.fixture(autouse=True)
 def few_draws(monkeypatch):
     monkeypatch.setattr(stock_servers, "SEEDS", 12)
-    monkeypatch.setattr(stock_servers, "_TOKENS", 6)
+    monkeypatch.setattr(stock_servers, "_TOKENS", 8)
 
 
 @pytest.fixture(scope="module")

@@ -69,8 +69,9 @@ class BatchPlan:
             Some of the models cannot draw so.
         """
         chosen = [settled(sampling, self.models, models) for sampling in self.samplings]
+        here = [name for name in self.models if name in models]  # what is stored needs none
         for sampling in chosen:
-            check_sampler(self.models, sampling, models)
+            check_sampler(here, sampling, models)
         return replace(self, samplings=tuple(dict.fromkeys(chosen)))
 
     def battles(self) -> Iterator[tuple[Battle, Prompt]]:

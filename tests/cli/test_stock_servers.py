@@ -148,6 +148,13 @@ def test_a_server_with_other_noise_is_left_out(serve, configured, caplog):
         load_named(settings, (RED, GREEN))
 
 
+def test_models_check_says_so_too(serve, configured, call):
+    config = configured(serve(), serve(salt=1))
+    code, out, err = call("models", "check", "--config", config, "--json")
+    assert (code, [row["name"] for row in json.loads(out)["models"]]) == (1, [RED])
+    assert f"no more like those of {RED}" in err
+
+
 def test_a_model_that_comes_later_proves_itself_too(serve, configured, monkeypatch):
     monkeypatch.setattr(loading, "_PAUSE", 0.05)
     monkeypatch.setattr(loading, "_LONGEST_PAUSE", 0.1)
@@ -158,7 +165,7 @@ def test_a_model_that_comes_later_proves_itself_too(serve, configured, monkeypat
     come = []
     missing = {GREEN: lambda: load(settings.catalog[GREEN], settings.cache, sampling=sampling)}
     late = LateModels(missing, lambda model: join(model, models), come.append)
-    until(lambda: len(other.requests) > 200)  # it has been asked again, in vain
+    until(lambda: come or len(other.requests) > 110)  # it has been asked again, in vain
     assert (late.away, come) == (1, [])
     other.salt = 0
     until(lambda: come)

@@ -10,14 +10,14 @@ import pytest
 import torch
 
 from coupled_arena.core.catalog import ModelSpec
-from coupled_arena.core.errors import ModelError, PromptError
+from coupled_arena.core.errors import BattleError, ModelError, PromptError
 from coupled_arena.core.records import Battle, Finish, Mode, Origin, Prompt, Sampler, Sampling
 from coupled_arena.generation import stock_servers
 from coupled_arena.generation.huggingface import load_model
 from coupled_arena.generation.lockstep import LockstepEngine, decode
 from coupled_arena.generation.running import Contender, Request
 from coupled_arena.generation.stock_servers import connect, request_seed
-from coupled_arena.generation.turns import next_request, settled, with_turn
+from coupled_arena.generation.turns import check_replayable, next_request, settled, with_turn
 from tests.families import first_of
 from tests.generation.model_server import running
 from tests.generation.stock_server import StockServer
@@ -288,6 +288,11 @@ def test_the_sampler_has_a_name_of_its_own(serve, meet, held):
             battle = battle_of(names, sampling, mode)
             with pytest.raises(ModelError, match=told):
                 next_request(models, battle, Prompt("Why?"))
+
+
+def test_what_is_not_known_is_not_replayed():
+    with pytest.raises(BattleError, match="which is not known here: it cannot be replayed or"):
+        check_replayable(battle_of((FIRST, FIRST), DRAWN), {})
 
 
 def test_a_request_past_that_check_draws_nothing_else(serve, meet):

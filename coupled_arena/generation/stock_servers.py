@@ -3,7 +3,8 @@
 vLLM's second runner and SGLang with deterministic inference draw with noise of a request's seed,
 the position and the token's id. Positions count the prompt. So models of one vocabulary share noise
 where their prompts have as many tokens. Nothing of this noise is known here, so draws have to show
-it. They show it of each server, alone and in a batch with other filters, and of each two servers.
+it. They show it of each server: alone, in a batch with other filters, and from within an answer.
+Then they show it of each further server beside the first.
 """
 
 from __future__ import annotations

@@ -186,7 +186,8 @@ def _arena(settings: Settings, store: Store) -> Iterator[Arena]:
     capacity = Capacity(
         battle.most_at_once, battle.most_waiting, battle.kv_tokens, battle.step_seconds
     )
-    late = {s.name: partial(load, s, settings.cache) for s in settings.catalog.enabled if s.server}
+    loads = partial(load, cache=settings.cache, sampling=sampling)
+    late = {s.name: partial(loads, s) for s in settings.catalog.enabled if s.server}
     worker = EngineProcess(partial(load_enabled, settings), capacity, late)
     try:
         worker.room.check_answers(sampling)

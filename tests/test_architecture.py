@@ -153,8 +153,10 @@ def test_few_talk_to_a_server():
         if clients & {name.split(".")[0] for name in imported(path)}
     }
     assert talkers == {
+        "generation/asked_servers.py",
         "generation/remote.py",
         "generation/server_check.py",
+        "generation/stock_servers.py",
         "judging/judge.py",
         "ui/connections.py",  # of the server
         "ui/server.py",  # listens

@@ -23,7 +23,7 @@ from coupled_arena.core.records import Battle, Mode, Origin, Prompt, Sampling, S
 from coupled_arena.core.settings import resource
 from coupled_arena.generation.capacity import Capacity
 from coupled_arena.generation.running import Running
-from coupled_arena.generation.turns import Models, next_request, settled, with_turn
+from coupled_arena.generation.turns import Models, check_sampler, next_request, settled, with_turn
 from coupled_arena.store.database import Store
 from coupled_arena.store.tables import scores
 from coupled_arena.store.tables.scores import Accuracy
@@ -61,8 +61,17 @@ class BatchPlan:
         return len(self.prompts) * repeated
 
     def settled(self, models: Models) -> BatchPlan:
-        """Return the plan with each coupling chosen that it leaves to the models' vocabularies."""
-        chosen = (settled(sampling, self.models, models) for sampling in self.samplings)
+        """Return the plan with each coupling chosen that it leaves to the models' vocabularies.
+
+        Raises
+        ------
+        ModelError
+            Some of the models cannot draw so.
+        """
+        chosen = [settled(sampling, self.models, models) for sampling in self.samplings]
+        here = [name for name in self.models if name in models]  # what is stored needs none
+        for sampling in chosen:
+            check_sampler(here, sampling, models)
         return replace(self, samplings=tuple(dict.fromkeys(chosen)))
 
     def battles(self) -> Iterator[tuple[Battle, Prompt]]:

@@ -98,8 +98,10 @@ def explain(
 def _loaded(settings: Settings, battle: str) -> tuple[Battle, Any]:
     """Return a stored battle, and those of its models that are configured."""
     from coupled_arena.generation.loading import load_named
+    from coupled_arena.generation.turns import check_noise_known
 
     with reading(settings) as store:
         stored = store.battle(battle)
+    check_noise_known(stored)  # before the models, which take a while to load
     known = {spec.name for spec in settings.catalog.models}
     return stored, load_named(settings, [name for name in stored.models if name in known])

@@ -12,9 +12,10 @@ import typer
 from coupled_arena.cli.shared import Config, Json, Preset, show
 from coupled_arena.core.errors import ModelError
 from coupled_arena.core.extras import require
-from coupled_arena.core.settings import load_settings, presets
+from coupled_arena.core.settings import Settings, load_settings, presets
 
 if TYPE_CHECKING:
+    from coupled_arena.core.catalog import ModelSpec
     from coupled_arena.generation.fingerprint import Fingerprint
     from coupled_arena.generation.language_model import LanguageModel
     from coupled_arena.generation.vocabulary import Vocabulary
@@ -110,13 +111,13 @@ def check(
     catalog = settings.catalog
     specs = [catalog[name] for name in names] if names else list(catalog.enabled)
     from coupled_arena.generation.fingerprint import strangers
-    from coupled_arena.generation.loading import load
 
     checked: list[Checked] = []
+    met: dict[str, LanguageModel] = {}
     problems = list(catalog.problems)
     for spec in specs:
         try:
-            checked.append(Checked.of(load(spec, settings.cache)))
+            checked.append(_loaded(spec, settings, met))
         except ModelError as error:
             problems.append(str(error))
         gc.collect()  # what accelerate hooks into a model holds it in circles
@@ -127,6 +128,18 @@ def check(
         typer.echo(problem, err=True)
     if problems:
         raise typer.Exit(1)
+
+
+def _loaded(spec: ModelSpec, settings: Settings, met: dict[str, LanguageModel]) -> Checked:
+    """Load a model and let it go; keep only those that others must share noise with."""
+    from coupled_arena.generation.language_model import brings_noise
+    from coupled_arena.generation.loading import join, load
+
+    model = load(spec, settings.cache, sampling=settings.sampling.sampling())
+    join(model, met)
+    if brings_noise(model):  # a server holds it: it takes no memory here
+        met[spec.name] = model
+    return Checked.of(model)
 
 
 @dataclass(frozen=True)

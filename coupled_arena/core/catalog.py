@@ -16,6 +16,7 @@ from coupled_arena.core.errors import SettingsError
 from coupled_arena.core.files import at_home
 
 Quantization = Literal["none", "bnb-8bit", "bnb-4bit", "prequantized"]
+ServerNoise = Literal["arena", "theirs"]
 _HUB = re.compile(r"(\b[\w.-]+\b/)?\b[\w.-]{1,96}\b")  # as the hub calls models
 # What reaches pip, an archive, the hub or the cache: no part begins with a dash or a dot, so that
 # none is an option of a program, and none leads out of a folder.
@@ -56,6 +57,9 @@ class ModelSpec:
         What the server calls the model, where that is not its source.
     server_key_variable : str
         Environment variable that holds the server's key, where it asks for one.
+    server_noise : str
+        Who makes the noise of the server's draws. ``arena`` is the plugin's, the same as in this
+        process. ``theirs`` is that of a server without the plugin, by seed, position and token id.
     like : str
         The earlier entry that this one started from: a variant of it, or nearly so.
     stop_tokens : tuple of str
@@ -80,6 +84,7 @@ class ModelSpec:
     server: str | None = Field(default=None, pattern=r"^https?://[^/\s]+(/[^\s]*[^/\s])?/?$")
     served_as: str = ""
     server_key_variable: str = ""
+    server_noise: ServerNoise = "arena"
     stop_tokens: tuple[str, ...] = ()
     like: str | None = None
     enabled: bool = True
@@ -100,6 +105,8 @@ class ModelSpec:
             raise ValueError("a server decides how it quantizes: leave quantization out")
         if self.server and self.head_dtype != "same":
             raise ValueError("a server decides how it computes: leave head_dtype out")
+        if self.server_noise == "theirs" and not self.server:
+            raise ValueError("server_noise is of a model on a server: name it, or leave this out")
         return self
 
     @property
@@ -171,7 +178,7 @@ def read_catalog(entries: Iterable[Mapping[str, Any]], base: Path) -> Catalog:
 
 
 _OTHER_WEIGHTS = {"hub", "revision", "folder", "gguf", "wheel", "quantization", "dtype"}
-_OF_A_SERVER = {"server", "served_as", "server_key_variable"}
+_OF_A_SERVER = {"server", "served_as", "server_key_variable", "server_noise"}
 
 
 def _inherit(entry: Mapping[str, Any], raw: Mapping[str, dict[str, Any]]) -> dict[str, Any]:

@@ -63,6 +63,7 @@ class Sampler(StrEnum):
     GUMBEL = "gumbel"  # a number for each token: the largest log p + g
     INVERSE = "inverse"  # one number a step: where it lies among the probabilities, side by side
     BYTES = "bytes"  # a number for each byte of the text: see `generation.byte_coupling`
+    SERVERS = "servers"  # noise of model servers themselves, by the seed of a request
 
     @property
     def coupling(self) -> str:
@@ -92,6 +93,7 @@ class Sampling:
         The sampler. ``token`` is Gumbel-max with noise for each token, keyed by its bytes.
         ``bytes`` draws a token byte by byte, so that models of any vocabularies are coupled.
         ``inverse`` is inverse transform sampling, with one uniform number for each position.
+        ``servers`` is noise that servers make by themselves: see `generation.stock_servers`.
     """
 
     temperature: float = 0.7

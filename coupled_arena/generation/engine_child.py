@@ -12,6 +12,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from logging.handlers import QueueHandler
 from multiprocessing.connection import Connection
 from typing import Any
@@ -32,8 +33,8 @@ from coupled_arena.generation.engine_messages import (
     Stuck,
     Submit,
 )
-from coupled_arena.generation.language_model import LanguageModel, is_served
-from coupled_arena.generation.loading import Late, LateModels
+from coupled_arena.generation.language_model import LanguageModel, brings_noise, is_served
+from coupled_arena.generation.loading import Late, LateModels, join
 from coupled_arena.generation.running import Announced, Running
 
 CADENCE = 0.05  # seconds between reports of growing texts, of all turns together
@@ -134,7 +135,7 @@ class _Child:
             models[model.name] = model  # known here before anybody can ask for it
             self._pipe.send(Joined(_stand_in(model), late_models.away))
 
-        late_models = LateModels(missing, joins)
+        late_models = LateModels(missing, partial(join, models=models), joins)
         self._report_for_life()
 
     def _listen(self) -> None:
@@ -233,5 +234,8 @@ def _result(running: Running) -> Ended:
 def _stand_in(model: Any) -> StandIn:
     # Plain strings: that of torch's version is one of torch's own, which the server need not load.
     arithmetic = {key: str(value) for key, value in model.arithmetic.items()}
-    served = is_served(model)
-    return StandIn(model.name, model.tokenization, model.perplexity, arithmetic, served=served)
+    return StandIn(
+        *(model.name, model.tokenization, model.perplexity, arithmetic),
+        served=is_served(model),
+        server_noise="theirs" if brings_noise(model) else "arena",
+    )

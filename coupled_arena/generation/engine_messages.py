@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from coupled_arena.core.catalog import ServerNoise
 from coupled_arena.core.errors import ArenaError
 from coupled_arena.core.records import Finish
 from coupled_arena.generation.draws import Draw
@@ -21,6 +22,8 @@ class StandIn:
     ----------
     served : bool
         Whether it is a server that holds them.
+    server_noise : str
+        Whose noise that server draws with, see `ModelSpec`.
     """
 
     def __init__(
@@ -31,9 +34,11 @@ class StandIn:
         arithmetic: Mapping[str, str],
         *,
         served: bool,
+        server_noise: ServerNoise = "arena",
     ) -> None:
         self.name = name
         self.served = served
+        self.server_noise = server_noise
         self.perplexity = perplexity
         self.arithmetic = arithmetic
         self.vocabulary: Vocabulary = tokenization.vocabulary

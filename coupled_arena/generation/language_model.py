@@ -155,6 +155,11 @@ def is_served(model: LanguageModel) -> TypeGuard[ServedModel]:
     return hasattr(model, "start_stream")
 
 
+def brings_noise(model: LanguageModel) -> bool:
+    """Tell whether a model's server draws with noise of its own, by the seed of a request."""
+    return getattr(model, "server_noise", "arena") == "theirs"
+
+
 def holds_keys(model: LanguageModel) -> bool:
     """Tell whether a model's keys and values lie in memory of this machine."""
     return not (is_served(model) or getattr(model, "served", False))

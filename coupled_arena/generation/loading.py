@@ -11,12 +11,14 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import cast
 
 from coupled_arena.core.catalog import Catalog, ModelSpec
 from coupled_arena.core.errors import ArenaError, ModelError, PromptError, SettingsError
 from coupled_arena.core.extras import require
+from coupled_arena.core.records import AUTO, Sampling
 from coupled_arena.core.settings import Settings
-from coupled_arena.generation.language_model import LanguageModel
+from coupled_arena.generation.language_model import LanguageModel, brings_noise
 
 _log = logging.getLogger(__name__)
 LOADS = "loads"
@@ -36,6 +38,7 @@ def load_enabled(
         Models that are not tried, and what they did to the process that loaded them.
     """
     catalog = settings.catalog
+    check_noise(settings)
     for problem in catalog.problems:
         _log.warning("Left out of the catalog: %s", problem)
     models: dict[str, LanguageModel] = {}
@@ -43,7 +46,10 @@ def load_enabled(
         try:
             if what := (fatal or {}).get(spec.name):
                 raise ModelError(f"Model {spec.name!r} {what}.")
-            models[spec.name] = load(spec, settings.cache, (number, len(catalog.enabled)))
+            place = number, len(catalog.enabled)
+            model = load(spec, settings.cache, place, settings.sampling.sampling())
+            join(model, models)
+            models[spec.name] = model
         except ModelError as error:
             _log.warning("Left out: %s", error, extra={LEFT_OUT: spec.name})
     _say_strangers(catalog, models)
@@ -59,7 +65,11 @@ def load_named(settings: Settings, names: Iterable[str]) -> dict[str, LanguageMo
     """Load models by name, each of which must work."""
     catalog = settings.catalog
     specs = [catalog[name] for name in dict.fromkeys(names)]
-    models = {spec.name: load(spec, settings.cache) for spec in specs}
+    models: dict[str, LanguageModel] = {}
+    for spec in specs:
+        model = load(spec, settings.cache, sampling=settings.sampling.sampling())
+        join(model, models)
+        models[spec.name] = model
     _say_strangers(catalog, models)
     return models
 
@@ -71,13 +81,58 @@ def _say_strangers(catalog: Catalog, models: Mapping[str, LanguageModel]) -> Non
         _log.warning("%s", line)
 
 
-def load(spec: ModelSpec, cache: Path, place: tuple[int, int] | None = None) -> LanguageModel:
+def check_noise(settings: Settings) -> None:
+    """Refuse an arena in which some models draw with noise that others cannot share.
+
+    Raises
+    ------
+    SettingsError
+        Some bring noise of their servers and some do not, or the sampler is another one.
+    """
+    enabled = settings.catalog.enabled
+    theirs = [spec.name for spec in enabled if spec.server_noise == "theirs"]
+    others = [spec.name for spec in enabled if spec.server_noise != "theirs"]
+    if theirs and others:
+        raise SettingsError(
+            f"{', '.join(theirs)}: these models draw with noise of their servers, and "
+            f"{', '.join(others)} with the arena's. They cannot be coupled: disable either, with "
+            "enabled = false, or give each kind an arena of its own."
+        )
+    if theirs and settings.sampling.coupling != AUTO:
+        raise SettingsError(
+            f"{', '.join(theirs)}: these models draw with noise of their servers. Leave out "
+            f"coupling = {settings.sampling.coupling.value!r} of [sampling]."
+        )
+
+
+def join(model: LanguageModel, models: Mapping[str, LanguageModel]) -> None:
+    """Let a model take part beside others, which it may have to prove itself with.
+
+    Raises
+    ------
+    ModelError
+        It draws with noise of its server, and does not share it with others that do so.
+    """
+    if brings_noise(model):
+        from coupled_arena.generation.stock_servers import StockModel
+
+        cast(StockModel, model).join(models)
+
+
+def load(
+    spec: ModelSpec,
+    cache: Path,
+    place: tuple[int, int] | None = None,
+    sampling: Sampling | None = None,
+) -> LanguageModel:
     """Load one model, or find its server.
 
     Parameters
     ----------
     place : tuple of int, optional
         Which of how many it is, for the log.
+    sampling : Sampling, optional
+        How answers will be drawn: a server with noise of its own is asked to draw so.
 
     Raises
     ------
@@ -87,7 +142,7 @@ def load(spec: ModelSpec, cache: Path, place: tuple[int, int] | None = None) -> 
     which = f", {place[0]} of {place[1]}" if place else ""
     _log.info("Loading %s%s", spec.name, which, extra={LOADS: (spec.name, *(place or ()))})
     with _one_line(spec):
-        return _connect(spec, cache) if spec.server else _load_here(spec, cache)
+        return _connect(spec, cache, sampling) if spec.server else _load_here(spec, cache)
 
 
 def fault(spec: ModelSpec, cache: Path) -> str:
@@ -142,11 +197,12 @@ def _load_here(spec: ModelSpec, cache: Path) -> LanguageModel:
     return model
 
 
-def _connect(spec: ModelSpec, cache: Path) -> LanguageModel:
+def _connect(spec: ModelSpec, cache: Path, sampling: Sampling | None) -> LanguageModel:
     require("server", f"Model {spec.name!r} is on a server, which", ModelError)
-    from coupled_arena.generation.remote import connect
+    from coupled_arena.generation import remote, stock_servers
 
-    model = connect(spec, cache)
+    theirs = spec.server_noise == "theirs"
+    model = stock_servers.connect(spec, cache, sampling) if theirs else remote.connect(spec, cache)
     _log.info("%s is served at %s", spec.name, spec.server)
     return model
 
@@ -165,12 +221,20 @@ class LateModels:
     ----------
     missing : mapping of str to callable
         By name, what loads a model or raises ModelError.
+    check : callable
+        Raises ModelError where a model that has come cannot take part.
     joins : callable
         Takes a model that has come.
     """
 
-    def __init__(self, missing: Late, joins: Callable[[LanguageModel], object]) -> None:
+    def __init__(
+        self,
+        missing: Late,
+        check: Callable[[LanguageModel], object],
+        joins: Callable[[LanguageModel], object],
+    ) -> None:
         self._missing = dict(missing)
+        self._check = check
         self._joins = joins
         threading.Thread(target=self._ask, name="late-models", daemon=True).start()
 
@@ -187,6 +251,7 @@ class LateModels:
             for name, load in list(self._missing.items()):
                 try:
                     model = load()
+                    self._check(model)
                 except ModelError as error:
                     _log.debug("Still left out: %s", error)
                     continue

@@ -70,6 +70,19 @@ class ServedDraw:
         """Return it as JSON; the seed in hex, for not all readers have integers of 64 bits."""
         return json.dumps({**asdict(self), "seed": f"{self.seed:016x}", "noise": NOISE_VERSION})
 
+    def request(self, written: int) -> dict[str, Any]:
+        """Return what a server is asked for this answer, after so many of its tokens."""
+        return {
+            "temperature": 0,
+            "extra_body": {
+                "ignore_eos": True,
+                "stop_token_ids": [min(self.stops)] if self.stops else [],
+                "return_token_ids": True,
+                "skip_special_tokens": False,
+                "vllm_xargs": {ARGUMENT: replace(self, position=written).to_argument()},
+            },
+        }
+
     @classmethod
     def from_argument(cls, text: Any) -> ServedDraw:
         """Read `to_argument`.

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import takewhile
 from typing import Any, Literal
 
@@ -23,9 +23,10 @@ import torch
 
 from coupled_arena.core.errors import ModelError
 from coupled_arena.generation.ambient import noise_seed
+from coupled_arena.generation.asked_servers import client, wait_for
 from coupled_arena.generation.checkpoints import reason_of
 from coupled_arena.generation.noise import gumbel_at, signed
-from coupled_arena.generation.remote import ask_for_proof, client, wait_for
+from coupled_arena.generation.remote import ask_for_proof
 from coupled_arena.generation.served_draw import (
     PROOF_TOKENS,
     is_proof,
@@ -39,6 +40,8 @@ _ROUNDING = 1e-4  # of log-probabilities in 32 bits, far below the distance of t
 _CHANCE = 1e-9  # of other noise, below which a server is believed
 _LEVEL = 1e-3  # of the test that answers with one seed are alike by chance
 _PERMUTATIONS = 9999
+PLAIN = {"min_p": 0.0, "repetition_penalty": 1.0}
+"""Asked for by name: servers take what is left out from defaults of the model."""
 FEWEST = 7  # seeds: of fewer there are not enough orders for the test to reach its level
 
 
@@ -88,8 +91,8 @@ class CheckedServer:
 
 
 @dataclass(frozen=True)
-class ServerCheck:
-    """Two servers beside each other.
+class Likeness:
+    """How much more alike answers of two servers are with one seed than with two.
 
     Attributes
     ----------
@@ -102,11 +105,35 @@ class ServerCheck:
         Of the hypothesis that answers with one seed are no more alike than others.
     """
 
-    servers: tuple[CheckedServer, CheckedServer]
     seeds: int
     same: int
     same_otherwise: int
     p_value: float
+
+    @property
+    def by_seed(self) -> bool:
+        """Whether answers with one seed are more alike than others."""
+        return self.p_value <= _LEVEL
+
+    @property
+    def seedless(self) -> bool:
+        """Whether most answers are the same with any seed, so that seeds show nothing."""
+        return 2 * self.same_otherwise > self.seeds * (self.seeds - 1)
+
+
+def likeness(one: Sequence[Sequence[object]], other: Sequence[Sequence[object]]) -> Likeness:
+    """Compare answers of two servers, texts or tokens, in the same order of seeds."""
+    alike = np.array([[_common(a, b) for b in other] for a in one])
+    equal = np.array([[a == b for b in other] for a in one])
+    same = int(equal.trace())
+    return Likeness(len(one), same, int(equal.sum()) - same, _p_value(alike))
+
+
+@dataclass(frozen=True)
+class ServerCheck(Likeness):
+    """Two servers beside each other."""
+
+    servers: tuple[CheckedServer, CheckedServer]
 
     @property
     def shared(self) -> bool:
@@ -114,12 +141,7 @@ class ServerCheck:
         told = all(server.tokens for server in self.servers)
         proven = all(server.proven for server in self.servers)
         other = all(server.draws_otherwise for server in self.servers)
-        return proven if told and not other else self.p_value <= _LEVEL
-
-    @property
-    def seedless(self) -> bool:
-        """Whether most answers are the same with any seed, so that seeds show nothing."""
-        return 2 * self.same_otherwise > self.seeds * (self.seeds - 1)
+        return proven if told and not other else self.by_seed
 
     @property
     def noise_of(self) -> Literal["arena", "servers"] | None:
@@ -165,11 +187,8 @@ def check_servers(
     first, second = (
         each.server(prompt, answered) for each, answered in zip(asked, answers, strict=True)
     )
-    told = [[answer.tokens for answer in answered] for answered in answers]
-    alike = np.array([[_common(one, other) for other in told[1]] for one in told[0]])
-    equal = np.array([[one == other for other in told[1]] for one in told[0]])
-    same = int(equal.trace())
-    return ServerCheck((first, second), seeds, same, int(equal.sum()) - same, _p_value(alike))
+    told = (["".join(answer.tokens) for answer in answered] for answered in answers)
+    return ServerCheck(**asdict(likeness(*told)), servers=(first, second))
 
 
 class _RefusedError(ModelError):
@@ -195,14 +214,8 @@ class _Asked:
             "temperature": 1.0,
             "top_p": 1.0,
             "logprobs": _TOLD,
-            # Whatever the model's own defaults are, the law is the one that is told. SGLang refuses
-            # a top-k of 0; -1 keeps all tokens there and in vLLM.
-            "extra_body": {
-                "ignore_eos": True,
-                "top_k": -1,
-                "min_p": 0.0,
-                "repetition_penalty": 1.0,
-            },
+            # SGLang refuses a top-k of 0; -1 keeps all tokens there and in vLLM.
+            "extra_body": {"ignore_eos": True, "top_k": -1, **PLAIN},
         }
 
         async def all_of_them(to: openai.AsyncOpenAI) -> list[Any]:
@@ -389,9 +402,9 @@ def _keys(text: str, *, spaced: bool) -> list[int]:
     return keys
 
 
-def _common(one: Sequence[str], other: Sequence[str]) -> int:
-    """Return how many characters two answers begin with alike."""
-    both = zip("".join(one), "".join(other), strict=False)
+def _common(one: Sequence[object], other: Sequence[object]) -> int:
+    """Return how many characters or tokens two answers begin with alike."""
+    both = zip(one, other, strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], both))
 
 

@@ -6,10 +6,10 @@ Seeds of noise are made here, not with the noise: the web server draws none and 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
-from coupled_arena.core.errors import BattleError, ModelError
+from coupled_arena.core.errors import BattleError, ModelError, PromptError
 from coupled_arena.core.language import _
 from coupled_arena.core.records import (
     AUTO,
@@ -22,7 +22,7 @@ from coupled_arena.core.records import (
     Sampler,
     Sampling,
 )
-from coupled_arena.generation.language_model import LanguageModel, holds_keys
+from coupled_arena.generation.language_model import LanguageModel, brings_noise, holds_keys
 from coupled_arena.generation.running import Contender, Request, Running
 
 
@@ -58,12 +58,15 @@ def seeds(battle: Battle) -> tuple[int, ...]:
 def settled(sampling: Sampling, names: Iterable[str], models: Models) -> Sampling:
     """Return a sampling with its coupling chosen, where that is left to the models' vocabularies.
 
-    Noise for each token where all spell the same, but for control tokens, where none is read. Also
-    where a server draws, which knows no other. Else noise for each byte.
+    The servers' own noise where all models are on servers that bring it. Noise for each token where
+    all spell the same, but for control tokens, where none is read. Also where a server draws, which
+    knows no other. Else noise for each byte.
     """
     if sampling.coupling != AUTO:
         return sampling
     meeting = [models[name] for name in names]
+    if all(map(brings_noise, meeting)):
+        return replace(sampling, coupling=Sampler.SERVERS.coupling)
     alike = len({model.vocabulary.text_fingerprint for model in meeting}) == 1
     token = alike or sampling.temperature == 0 or not all(map(holds_keys, meeting))
     return replace(sampling, coupling=(Sampler.GUMBEL if token else Sampler.BYTES).coupling)
@@ -102,15 +105,18 @@ def next_request(
     Raises
     ------
     PromptError
-        The conversation is longer than a model's context.
+        The conversation is longer than a model's context. Or servers that bring noise of their own
+        read it as different numbers of tokens.
     ModelError
         A server cannot draw as the battle does.
     """
-    _check_sampler(battle, models)
+    check_sampler(battle.models, battle.sampling, models)
     ids = read or {
         (name, place): models[name].encode(messages(battle, place, question))
         for place, name in enumerate(battle.models)
     }
+    if battle.sampling.coupling == Sampler.SERVERS.coupling:
+        _check_lengths([ids[name, place] for place, name in enumerate(battle.models)])
     contenders = tuple(
         Contender(name, seed, ids[name, place])
         for place, (name, seed) in enumerate(zip(battle.models, seeds(battle), strict=True))
@@ -119,15 +125,44 @@ def next_request(
     return Request(contenders, battle.sampling, turn=len(battle.prompts), begun=begun)
 
 
-def _check_sampler(battle: Battle, models: Models) -> None:
-    """Refuse other samplers where a server draws, which knows noise for each token alone."""
-    if battle.sampling.coupling == Sampler.GUMBEL.coupling:
+def check_sampler(names: Collection[str], sampling: Sampling, models: Models) -> None:
+    """Refuse other samplers where a server draws, which knows only one.
+
+    Raises
+    ------
+    ModelError
+        Some of these models cannot draw so.
+    """
+    theirs = sorted({name for name in names if brings_noise(models[name])})
+    by_servers = sampling.coupling == Sampler.SERVERS.coupling
+    if by_servers and len(theirs) == len(set(names)):
         return
-    served = sorted({name for name in battle.models if not holds_keys(models[name])})
+    if theirs or by_servers:
+        raise ModelError(
+            f"{', '.join(theirs) or 'No model here'}: noise of a server is shared only by models "
+            'with server_noise = "theirs", without --sampler and --coupling.'
+        )
+    if sampling.coupling == Sampler.GUMBEL.coupling:
+        return
+    served = sorted({name for name in names if not holds_keys(models[name])})
     if served:
         raise ModelError(
             f"{', '.join(served)}: a model server draws by --sampler gumbel and --coupling token "
             "alone. Take these, or models of this machine."
+        )
+
+
+def _check_lengths(prompts: list[tuple[int, ...]]) -> None:
+    """Refuse prompts of several lengths: noise of servers is by a position that counts the prompt.
+
+    In independent battles too, or a refusal would tell visitors which battles are coupled.
+    """
+    if len({len(prompt) for prompt in prompts}) > 1:
+        raise PromptError(
+            _(
+                "These models share random numbers only while their conversations are equally "
+                "long, and these are not. Start a new round."
+            )
         )
 
 
@@ -161,12 +196,23 @@ def before_turn(battle: Battle, turn: int) -> Battle:
     )
 
 
+def check_noise_known(battle: Battle) -> None:
+    """Raise BattleError for a battle that was drawn with noise which its servers alone know."""
+    if battle.sampling.coupling == Sampler.SERVERS.coupling:
+        text = _(
+            "Battle {id} was drawn with noise of its model servers, which is not known here: it "
+            "cannot be replayed or explained."
+        )
+        raise BattleError(text.format(id=battle.id))
+
+
 def check_replayable(battle: Battle, models: Models) -> None:
     """Raise BattleError unless all that is needed to decode a stored battle again is here."""
     foreign = battle.mode is Mode.UNKNOWN or battle.origin is Origin.IMPORT
     if foreign or not all(reply.tokens or reply.text == "" for reply in battle.replies):
         text = _("Battle {id} was made elsewhere: it has no noise to replay.")
         raise BattleError(text.format(id=battle.id))
+    check_noise_known(battle)
     absent = sorted({name for name in battle.models if name not in models})
     if absent:
         text = _("Battle {id} needs {models}: add it to the catalog.")

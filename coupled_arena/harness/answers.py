@@ -86,11 +86,16 @@ class Answers:
         require("arena", "A model")
         settings = load_settings(Path(config) if config else None, preset=preset)
         from coupled_arena.generation.capacity import Capacity
+        from coupled_arena.generation.language_model import brings_noise
         from coupled_arena.generation.loading import load_named
         from coupled_arena.generation.lockstep import LockstepEngine
         from coupled_arena.generation.worker import EngineWorker
 
         models = load_named(settings, [name])
+        if brings_noise(models[name]):
+            raise SettingsError(
+                f"{name} draws with noise of its server: a harness takes models with the arena's."
+            )
         self.at_once = at_once
         self._name, self._model, self._seed = name, models[name], seed
         self._table, self._coupling = settings.sampling.model_dump(), coupling

@@ -20,10 +20,12 @@ from coupled_arena.analysis.coupling.savings import (
     read_protocol_scores,
 )
 from coupled_arena.analysis.coupling.score_tables import read_subject_scores
+from coupled_arena.analysis.gate.store_scores import read_paired
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.records import Mode, Origin, Prompt, Score
 from coupled_arena.stats.coupling.score_tables import ScoreTable, compare_scores
 from coupled_arena.store.database import Store
+from coupled_arena.store.queries.comparisons import Selection
 from coupled_arena.store.tables import scores
 from coupled_arena.ui.tabs.coupling import CouplingTab
 from coupled_arena.views.addresses import read_address
@@ -195,6 +197,28 @@ def test_answers_of_different_samplings_are_not_mixed(two_temperatures, call):
     assert "Choose one way with --temperature, --top-p or --sampler" in err
     assert "drawn in different ways (temperature 0.7, " in err
     code, out, _ = call("coupling", "--db", db, "--temperature", 1.0, "--json")
+    assert (code, json.loads(out)["pairs"][0]["seeds"]) == (0, 2)
+
+
+def test_noise_of_servers_is_not_mixed_with_the_arena_s(tmp_path, call):
+    """Neither by `coupling` nor in a gate; each by itself is compared."""
+    db = tmp_path / "arena.duckdb"
+    modes = (Mode.COUPLED, Mode.INDEPENDENT)
+    with Store.open(db) as store:
+        store.write(lambda c: scores.declare(c, "quiz", source="benchmark"))
+        with at_once(store) as batch:
+            for coupling, q, s, mode in product(("token", "servers"), range(3), range(2), modes):
+                battle = make_battle(*MODELS, mode=mode, prompts=(Prompt(f"Question {q}?"),))
+                sampling = replace(battle.sampling, coupling=coupling)
+                made = {"origin": Origin.GENERATE, "repetition": s}
+                battle = replace(battle, sampling=sampling, **made)
+                batch.add_battle(battle, [Score(0, i, "quiz", float(i == q)) for i in range(3)])
+        with pytest.raises(ScoreError, match=r"cannot mix|different ways"):
+            read_paired(store, MODELS[:2], "quiz", Selection())
+    code, out, err = call("coupling", "--db", db)
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert "servers sampler" in err
+    code, out, _ = call("coupling", "--db", db, "--sampler", "servers", "--json")
     assert (code, json.loads(out)["pairs"][0]["seeds"]) == (0, 2)
 
 

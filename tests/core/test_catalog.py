@@ -81,6 +81,22 @@ def test_like_starts_from_an_earlier_entry():
     assert smaller == dataclasses.replace(small, name="smaller", like="small", dtype="bfloat16")
 
 
+def test_whose_noise_a_server_draws_with():
+    """Other weights are on another server, if on any: nothing of the server is taken over."""
+    catalog = read_catalog(
+        [
+            {"name": "full", "hub": "a/b", "server": "http://x", "server_noise": "theirs"},
+            {"name": "copy", "like": "full", "server": "http://y"},
+            {"name": "small", "like": "full", "quantization": "bnb-4bit"},
+            {"name": "coupled", "hub": "a/b", "server": "http://z"},
+        ],
+        BASE,
+    )
+    assert catalog.problems == ()
+    assert [spec.server_noise for spec in catalog.models] == ["theirs", "theirs", "arena", "arena"]
+    assert catalog["small"].server is None
+
+
 def test_like_keeps_a_relative_folder_relative_to_the_same_base():
     entries = [{"name": "a", "folder": "m"}, {"name": "b", "like": "a"}]
     catalog = read_catalog(entries, BASE)
@@ -129,6 +145,11 @@ def test_a_home_folder_is_expanded(monkeypatch):
         ({"name": "wrong", "hub": "a/b", "stop_tokens": [5]}, ["stop_tokens", "5"]),
         ({"name": "wrong", "hub": "a/b", "enabled": "perhaps"}, ["enabled", "perhaps"]),
         ({"name": "wrong", "hub": "a/b", "temperatur": 1}, ["no setting 'temperatur'"]),
+        ({"name": "wrong", "hub": "a/b", "server_noise": "theirs"}, ["on a server: name it"]),
+        (
+            {"name": "wrong", "hub": "a/b", "server": "http://x", "server_noise": "ours"},
+            ["server_noise", "'arena' or 'theirs'", "'ours'"],
+        ),
         ({"name": "wrong", "like": "absent"}, ["'absent'", "no earlier entry"]),
         ({"name": "wrong", "like": "later"}, ["'later'", "no earlier entry"]),
         ({"name": "wrong", "like": ["good"]}, ["no earlier entry"]),

@@ -362,7 +362,7 @@ def test_json_of_what_takes_models(part, kinds, more):
 
 def test_json_of_a_server_check():
     server = CheckedServer("http://a", "m", "0.32.0", "none", None, 1, 0, None)
-    found = ServerCheck((server, server), 4, 1, 0, 0.5)
+    found = ServerCheck(4, 1, 0, 0.5, (server, server))
     answer = {"shared": found.shared, "noise_of": found.noise_of, **asdict(found)}
     check_keys("server-check json", [json.loads(json.dumps(answer))])
 

@@ -35,13 +35,13 @@ def test_the_example_configurations_are_right(tmp_path):
     path.write_text(backup)
     assert load_settings(path).backup.folder == Path("/backup")
     for page in ("docs/your-models.md", "docs/model-servers.md"):
-        (example,) = blocks(TEXTS[page], "toml")
-        path.write_text(example)
-        catalog = load_settings(path).catalog
-        assert catalog.problems == ()
-        assert [spec.name for spec in catalog.models] == [
-            model["name"] for model in tomllib.loads(example)["models"]
-        ]
+        for example in blocks(TEXTS[page], "toml"):
+            path.write_text(example)
+            catalog = load_settings(path).catalog
+            assert catalog.problems == ()
+            assert [spec.name for spec in catalog.models] == [
+                model["name"] for model in tomllib.loads(example)["models"]
+            ]
 
 
 def first_cells(section):

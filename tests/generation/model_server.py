@@ -249,7 +249,8 @@ class ModelServer:
 
 def own_noise(seed, position, logits):
     """Return noise that is not the arena's: a function of seed, position and token all the same."""
-    return from_numpy(np.random.default_rng([seed, position]).gumbel(size=logits.shape[1]))
+    key = [*seed, position] if isinstance(seed, tuple) else [seed, position]
+    return from_numpy(np.random.default_rng(key).gumbel(size=logits.shape[1]))
 
 
 def asks_for_proof(asked):

@@ -13,10 +13,11 @@ from safetensors.torch import save_file
 from coupled_arena.core.catalog import ModelSpec
 from coupled_arena.core.errors import ModelError
 from coupled_arena.core.records import Finish, Sampling
+from coupled_arena.generation.asked_servers import client
 from coupled_arena.generation.huggingface import load_model
 from coupled_arena.generation.lockstep import LockstepEngine, decode
 from coupled_arena.generation.noise import GumbelCache
-from coupled_arena.generation.remote import client, connect
+from coupled_arena.generation.remote import connect
 from coupled_arena.generation.running import Contender, Request
 from coupled_arena.generation.served_draw import (
     ARGUMENT,
@@ -158,7 +159,7 @@ def test_another_server_in_its_place_is_noticed(serve, meet):
 
 
 def test_a_failed_battle_shows_no_more_than_was_seen(serve, meet, local, monkeypatch):
-    monkeypatch.setattr("coupled_arena.generation.remote._PAUSES", ())
+    monkeypatch.setattr("coupled_arena.generation.asked_servers._PAUSES", ())
     server = serve()
     remote = meet(server)
     server.gate.clear()
@@ -176,7 +177,7 @@ def test_a_failed_battle_shows_no_more_than_was_seen(serve, meet, local, monkeyp
 
 
 def test_a_server_that_is_gone_costs_its_battles_only(serve, meet, local, monkeypatch, caplog):
-    monkeypatch.setattr("coupled_arena.generation.remote._PAUSES", (0.01,))
+    monkeypatch.setattr("coupled_arena.generation.asked_servers._PAUSES", (0.01,))
     server = serve()
     remote = meet(server)
     server.breaks_after, server.gate = 1, threading.Event()
@@ -310,7 +311,7 @@ def test_a_slow_server_is_waited_for_while_it_writes(serve, meet, local):
 
 
 def test_a_server_that_writes_nothing_is_told_in_words(serve, meet, monkeypatch):
-    monkeypatch.setattr("coupled_arena.generation.remote.SILENCE", 0.2)
+    monkeypatch.setattr("coupled_arena.generation.asked_servers.SILENCE", 0.2)
     with pytest.raises(ModelError, match=r"has written nothing for 0\.2 s: it is busy"):
         meet(serve(silent=True))
     client.cache_clear()  # it is as impatient

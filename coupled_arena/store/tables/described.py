@@ -187,7 +187,8 @@ BATTLES = StoredTable(
         top_p           number    Share of probability that is kept; 1: all
         max_new_tokens  whole     Longest reply, in tokens
         coupling        text      The sampler: `token` (Gumbel-max), `bytes` (the same, byte by
-                                  byte), `inverse` (inverse transform); `unknown` for imports
+                                  byte), `inverse` (inverse transform), `servers` (noise of model
+                                  servers); `unknown` for imports
         experiment      text?     Seed of the batch run that made it, 16 hexadecimal digits
         repetition      whole?    Which repetition of its prompt within that run, from 0
         arithmetic      facts     What fixes the rounding: for each model its revision, dtype,

@@ -318,7 +318,7 @@ SWEEP: tuple[Column[SweptPair], ...] = (
     Column(
         "sampler",
         str,
-        "How noise became tokens: gumbel, bytes or inverse",
+        "How noise became tokens: gumbel, bytes, inverse or servers",
         lambda row: row.drawn.sampler,
         N_("Sampler"),
     ),

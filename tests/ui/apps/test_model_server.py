@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing.forkserver
+from contextlib import ExitStack
 from functools import partial
 
 import httpx
@@ -11,12 +12,14 @@ import pytest
 from coupled_arena.core.catalog import ModelSpec
 from coupled_arena.core.records import Sampling
 from coupled_arena.core.settings import load_settings
-from coupled_arena.generation import loading
+from coupled_arena.generation import loading, stock_servers
 from coupled_arena.generation.engine_process import EngineProcess
 from coupled_arena.generation.huggingface import load_model
+from coupled_arena.generation.language_model import brings_noise
 from coupled_arena.generation.loading import load, load_enabled
 from coupled_arena.generation.running import Contender, Request
 from tests.generation.model_server import ModelServer, running
+from tests.generation.stock_server import StockServer
 from tests.patience import PATIENCE, until
 from tests.small_models import NAMES, catalog_of, save_small_models
 from tests.ui.raw_client import Visitor, differ
@@ -116,6 +119,54 @@ def test_a_model_joins_once_its_server_answers(server, two_here, tmp_path, caplo
     finally:
         engine.close()
     assert f"{SERVED} takes part from now on" in caplog.messages
+
+
+STOCK = """
+[[models]]
+name = "{name}"
+folder = "{folder}"
+server = "{url}"
+served_as = "served"
+server_noise = "theirs"
+"""
+
+
+def load_by_few_draws(settings):
+    stock_servers.SEEDS, stock_servers._TOKENS = 12, 8
+    return load_and_ask_again_soon(settings)
+
+
+def test_models_without_the_plugin_in_a_process_of_their_own(tmp_path):
+    """One comes later. The web process knows whose noise they draw with."""
+    save_small_models(tmp_path, (SERVED,))
+    spec = ModelSpec(name=SERVED, folder=tmp_path / SERVED, dtype="float32", device_map="cpu")
+    model = load_model(spec, tmp_path)
+    with ExitStack() as running_servers:
+        servers = [running_servers.enter_context(running(StockServer(model))) for _ in NAMES]
+        servers[2].refuses = True
+        entries = (
+            STOCK.format(name=name, folder=SERVED, url=server.url)
+            for name, server in zip(NAMES, servers, strict=True)
+        )
+        (tmp_path / "arena.toml").write_text("".join(entries))
+        settings = load_settings(tmp_path / "arena.toml")
+        loads = partial(load, cache=settings.cache, sampling=settings.sampling.sampling())
+        late = {spec.name: partial(loads, spec) for spec in settings.catalog.enabled}
+        multiprocessing.forkserver.ensure_running()
+        engine = EngineProcess(partial(load_by_few_draws, settings), late=late)
+        try:
+            assert ({*engine.models}, engine.away) == ({*NAMES[:2]}, 1)
+            servers[2].refuses = False
+            until(lambda: not engine.away)
+            assert all(map(brings_noise, engine.models.values()))
+            asked = Contender(NAMES[0], 7, (300, 400)), Contender(NAMES[2], 7, (300, 400))
+            turn = engine.submit(Request(asked, Sampling(max_new_tokens=9, coupling="servers")))
+            assert turn.done.wait(PATIENCE)
+            one, other = turn.lines
+            assert len(one.tokens) == 9
+            assert one.tokens == other.tokens
+        finally:
+            engine.close()
 
 
 def test_the_page_says_that_a_model_is_away(two_here, tmp_path):

@@ -186,7 +186,9 @@ def test_a_vote_cast_elsewhere_moves_the_board_and_nothing_else_does(served, boa
     assert elsewhere.vote([1, 1])  # of one model twice: the words may be the same
     board.wait_for_function(f"{VOTES} === {votes}")
     # Figures take longer to draw than the table.
-    board.locator("#board-win-rates .gtitle-subtitle").get_by_text(f"{votes} votes").wait_for()
+    board.locator("#board-win-rates .gtitle-subtitle").get_by_text(
+        f"{votes} comparisons"
+    ).wait_for()
     assert board.evaluate(VOTES) == votes
 
 

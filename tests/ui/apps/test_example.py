@@ -91,7 +91,7 @@ def test_an_empty_arena_offers_the_example_on_every_tab_and_serves_it_itself(tmp
         assert page.url == f"{app.url}/example/"
         open_tab(page, "As good as?")
         page.wait_for_selector("#gate-card >> text=as good")
-        page.wait_for_selector("#gate-progress >> text=stored runs")
+        page.wait_for_selector("#gate-progress >> text=No model is loaded here")
         assert not page.query_selector("#gate-start")
         page.click("#gate-lost a")
         page.wait_for_selector(".battles .question")

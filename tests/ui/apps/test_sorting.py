@@ -180,7 +180,7 @@ def of_how_many(row):
 def strong(served, visit):
     """The page of a model that has met thirteen others."""
     page = visit(f"{served.url}/?model=left")
-    page.wait_for_selector(".battles .numbers .sort")
+    page.locator(".battles .numbers").last.locator(".sort").first.wait_for()
     return page
 
 

@@ -156,7 +156,7 @@ def test_arrows_move_between_tabs_and_do_not_vote(page):
         page.keyboard.press(key)
     open_tab(page, "Battle")
     assert page.query_selector(".reveal") is None
-    page.locator("#round").get_by_text("Commitment").click()
+    page.locator("#round h2").click()
     for key in ("ArrowRight", "ArrowLeft"):
         page.keyboard.press(key)
     assert page.query_selector(".reveal") is None

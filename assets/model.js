@@ -16,7 +16,7 @@ const titled = (node, title) => {
 
 const foundRows = (el, rows) => rows.map((row) => el(`row ${row.href}`, "li", "", [
   el(`row ${row.href} models`, "span", "sides", row.sides.flatMap(([model, won], at) => [
-    ...(at ? [el(`row ${row.href} vs ${at}`, "span", "versus", " vs ")] : []),
+    ...(at ? [el(`row ${row.href} vs ${at}`, "span", "versus", " ".concat(say("against"), " "))] : []),
     el(`row ${row.href} side ${at}`, won ? "b" : "span", "", model),
   ])),
   link(el, `row ${row.href} to`, row.href, row.question),

@@ -30,7 +30,7 @@ STORED += [".battles details dl"]  # versions, as battles keep them
 SAID = json.dumps({"verdict": "A"})
 SAME = {
     *("Alpha", "Benchmark", "Format", "Nonce", "Portfolio", "Sampling"),  # words of German, too
-    *("CSV", "Parquet", "PNG", "SVG", ".csv"),
+    *("CSV", "Parquet", "PNG", "SVG", ".csv", "Bonferroni"),
     *("attention", "bytes per weight", "device", "dtype", "fingerprint", "perplexity"),  # stored
     *("quantization", "replies at once", "many", "source", "torch", "transformers", "weights"),
     *("length", "portfolio", "refusal", "repetition"),  # names of metrics as they are stored
@@ -83,7 +83,8 @@ DRAWN = {  # by tab: what it shows once its numbers are there
     "battles": ".battles .found li",
     "data": "#make-files",
 }
-TITLES = {"gate": "As good as?"}  # of tabs that are called otherwise in addresses
+# Of tabs that are called otherwise in addresses.
+TITLES = {"gate": "As good as?", "battles": "Past battles"}
 REFUSED = [  # addresses that lead nowhere
     *("?battle=none", "?model=none", "?tab=battles&mode=none", "?tab=battles&temperature=none"),
     *("?tab=battles&source=judge", "?tab=battles&source=judge&judge=none", f"?battle={'x' * 301}"),

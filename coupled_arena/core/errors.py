@@ -24,6 +24,7 @@ and exits with 1; the web app shows it.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 
 class ArenaError(Exception):
@@ -63,7 +64,16 @@ class StoreFileError(StoreError):
 
 
 class UnknownFormError(StoreError):
-    """A file or folder to be imported that has nothing of what is known."""
+    """A file or folder to be imported that has nothing of what is known.
+
+    Attributes
+    ----------
+    path : Path
+    """
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(why)
+        self.path = path
 
 
 class BackupError(StoreError):

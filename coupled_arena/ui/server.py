@@ -217,8 +217,8 @@ def _mount(
 def _put_first(router: APIRouter) -> None:
     """Let the paths of events be looked for before all others of Gradio's.
 
-    A request is compared with one path after the other. Of some hundred these were among the last,
-    and an event is two requests.
+    A request is compared with one path after the other, and an event is two requests. These paths
+    were among the last of some hundred.
     """
     for route in router.routes:
         if included := getattr(route, "original_router", None):
@@ -240,8 +240,8 @@ def _quieten(events: Any) -> None:
     # nobody is shown: 80 MB, and more of a processor the more events there were.
     events.ANAYLTICS_CACHE_FREQUENCY = sys.maxsize  # so it is spelt there
     events.ANALYTICS_MAX_EVENTS = 1
-    # It told everybody who waits, at each event that began, how many are before them: four hundred
-    # people were sent tens of thousands of messages that the page does not show.
+    # It told everybody who waits, at each event that began, how many are before them. A hundred
+    # people who asked and voted were sent 3,273 messages; 600 are for the page.
     events.broadcast_estimations = _tell_nobody
 
 

@@ -174,19 +174,23 @@ def test_prompts_with_more_repetitions_count_as_the_others():
     assert len(compare_scores(stored.table)) == 3
 
 
+def fill_ways(store, *ways):
+    """Store answers to a quiz that were drawn in several ways, in both modes, twice a prompt."""
+    modes = (Mode.COUPLED, Mode.INDEPENDENT)
+    store.write(lambda c: scores.declare(c, "quiz", source="benchmark"))
+    with at_once(store) as batch:
+        for way, q, s, mode in product(ways, range(3), range(2), modes):
+            battle = make_battle(*MODELS, mode=mode, prompts=(Prompt(f"Question {q}?"),))
+            sampling = replace(battle.sampling, **way)
+            battle = replace(battle, sampling=sampling, origin=Origin.GENERATE, repetition=s)
+            batch.add_battle(battle, [Score(0, i, "quiz", float(i == q)) for i in range(3)])
+
+
 @pytest.fixture(scope="module")
 def two_temperatures(tmp_path_factory):
     db = tmp_path_factory.mktemp("temperatures") / "arena.duckdb"
-    modes = (Mode.COUPLED, Mode.INDEPENDENT)
     with Store.open(db) as store:
-        store.write(lambda c: scores.declare(c, "quiz", source="benchmark"))
-        with at_once(store) as batch:
-            for temperature, q, s, mode in product((0.7, 1.0), range(3), range(2), modes):
-                battle = make_battle(*MODELS, mode=mode, prompts=(Prompt(f"Question {q}?"),))
-                sampling = replace(battle.sampling, temperature=temperature)
-                made = {"origin": Origin.GENERATE, "repetition": s}
-                battle = replace(battle, sampling=sampling, **made)
-                batch.add_battle(battle, [Score(0, i, "quiz", float(i == q)) for i in range(3)])
+        fill_ways(store, {"temperature": 0.7}, {"temperature": 1.0})
     return db
 
 
@@ -203,16 +207,8 @@ def test_answers_of_different_samplings_are_not_mixed(two_temperatures, call):
 def test_noise_of_servers_is_not_mixed_with_the_arena_s(tmp_path, call):
     """Neither by `coupling` nor in a gate; each by itself is compared."""
     db = tmp_path / "arena.duckdb"
-    modes = (Mode.COUPLED, Mode.INDEPENDENT)
     with Store.open(db) as store:
-        store.write(lambda c: scores.declare(c, "quiz", source="benchmark"))
-        with at_once(store) as batch:
-            for coupling, q, s, mode in product(("token", "servers"), range(3), range(2), modes):
-                battle = make_battle(*MODELS, mode=mode, prompts=(Prompt(f"Question {q}?"),))
-                sampling = replace(battle.sampling, coupling=coupling)
-                made = {"origin": Origin.GENERATE, "repetition": s}
-                battle = replace(battle, sampling=sampling, **made)
-                batch.add_battle(battle, [Score(0, i, "quiz", float(i == q)) for i in range(3)])
+        fill_ways(store, {"coupling": "token"}, {"coupling": "servers"})
         with pytest.raises(ScoreError, match=r"cannot mix|different ways"):
             read_paired(store, MODELS[:2], "quiz", Selection())
     code, out, err = call("coupling", "--db", db)

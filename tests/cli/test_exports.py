@@ -76,6 +76,7 @@ def test_a_folder_that_holds_no_export(call, tmp_path):
 
 
 def test_logs_of_a_harness_are_no_votes(call, tmp_path):
+    """The sentence is about the log, and not said where another file is the one unknown."""
     log = tmp_path / "logs" / "org__small" / "samples_sums_2026-11-27T10-00-00.jsonl"
     log.parent.mkdir(parents=True)
     row = {"doc_id": 0, "doc": {"question": "1 + 1?"}, "target": "2", "arguments": [["1 + 1?"]]}
@@ -86,3 +87,8 @@ def test_logs_of_a_harness_are_no_votes(call, tmp_path):
         assert code == 1
         assert f"{path} {what} of lm-evaluation-harness, with scores and no votes." in err
         assert "`gate --scores`" in err
+    other = tmp_path / "other.csv"
+    other.write_text("a,b\n1,2\n")
+    code, _, err = call("import", other, log, "--db", tmp_path / "new.duckdb")
+    assert code == 1
+    assert f"{other} is in no form that is known" in err

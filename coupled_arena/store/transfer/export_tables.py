@@ -37,7 +37,9 @@ def files_of(folder: Path) -> list[Path]:
     named = [f"{table}.{ending}" for table in TABLES for ending in ("parquet", "jsonl", "csv")]
     if files := [folder / name for name in named if (folder / name).is_file()]:
         return files
-    raise UnknownFormError(f"{folder} holds no export, such as battles.parquet and votes.parquet.")
+    raise UnknownFormError(
+        folder, f"{folder} holds no export, such as battles.parquet and votes.parquet."
+    )
 
 
 def prepare(cursor: Cursor) -> None:

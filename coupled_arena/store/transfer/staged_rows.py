@@ -312,7 +312,7 @@ def _recognise(cursor: Cursor, path: Path) -> VoteFormat:
     for line, why in [] if present else cursor.execute(unread).fetchall():
         raise StoreError(f"{path}, line {line}: {why.splitlines()[0]}.")
     if count(cursor):
-        raise UnknownFormError(unknown(path, present))
+        raise UnknownFormError(path, unknown(path, present))
     raise StoreError(f"{path} has no rows.")
 
 

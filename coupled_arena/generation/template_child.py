@@ -29,21 +29,25 @@ def serve() -> None:
         answers.flush()
 
 
-def _rendered(template: str, messages: list[dict[str, str]], options: dict[str, Any]) -> list[Any]:
-    """Return whether a template takes a conversation, and its text or why not."""
-    longest = _MARGIN + 16 * sum(len(message["content"]) for message in messages)
-    try:
-        with bounded(SECONDS, MEMORY):
-            texts, _ = render_jinja_template(
-                conversations=[messages],
-                chat_template=template,
-                add_generation_prompt=True,
-                **options,
-            )
-            text: str = texts[0]
-    except Exception as error:  # noqa: BLE001 - a template is a program that may raise anything
-        first_line = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
-        return [False, first_line[:300]]
-    if len(text) > longest:
-        return [False, f"it writes {len(text):,} characters"]
-    return [True, text]
+def _rendered(
+    template: str, conversations: list[list[dict[str, str]]], options: dict[str, Any]
+) -> list[Any]:
+    """Return whether a template takes conversations, and their texts or why not."""
+    texts = []
+    for messages in conversations:
+        longest = _MARGIN + 16 * sum(len(message["content"]) for message in messages)
+        try:
+            with bounded(SECONDS, MEMORY):
+                (text,), _ = render_jinja_template(
+                    conversations=[messages],
+                    chat_template=template,
+                    add_generation_prompt=True,
+                    **options,
+                )
+        except Exception as error:  # noqa: BLE001 - a template is a program that may raise anything
+            line = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
+            return [False, line[:300]]
+        if len(text) > longest:
+            return [False, f"it writes {len(text):,} characters"]
+        texts.append(text)
+    return [True, texts]

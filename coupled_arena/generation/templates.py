@@ -30,20 +30,22 @@ _START = (
 
 
 def rendered(
-    template: str, messages: Sequence[Mapping[str, str]], options: Mapping[str, Any]
-) -> str:
-    """Return a conversation as a template writes it, up to the beginning of the next answer.
+    template: str,
+    conversations: Sequence[Sequence[Mapping[str, str]]],
+    options: Mapping[str, Any],
+) -> list[str]:
+    """Return conversations as a template writes them, up to the beginning of the next answer.
 
     Raises
     ------
     PromptError
-        The template refuses it, or takes more time or memory than a template may.
+        The template refuses one, or takes more time or memory than a template may.
     """
-    order = json.dumps([template, [dict(message) for message in messages], dict(options)])
-    taken, text = _RENDERER.ask(order.encode() + b"\n")
+    plain = [[dict(message) for message in messages] for messages in conversations]
+    taken, texts = _RENDERER.ask(json.dumps([template, plain, dict(options)]).encode() + b"\n")
     if not taken:
-        raise PromptError(f"A chat template refuses this conversation: {text}")
-    return str(text)
+        raise PromptError(f"A chat template refuses this conversation: {texts}")
+    return list(texts)
 
 
 def start() -> None:
@@ -66,8 +68,8 @@ class _Renderer:
         with self._turn:
             self._running()
 
-    def ask(self, order: bytes) -> tuple[bool, str]:
-        """Return whether the template takes it, and its text or why not."""
+    def ask(self, order: bytes) -> tuple[bool, Any]:
+        """Return whether the template takes it, and its texts or why not."""
         with self._turn:
             process = self._running()
             try:
@@ -82,8 +84,8 @@ class _Renderer:
                 if isinstance(error, OSError | EOFError | TimeoutError):
                     return False, "it ends the process that reads it, or takes too long"
                 raise
-        taken, text = json.loads(answer)
-        return taken, text
+        taken, texts = json.loads(answer)
+        return taken, texts
 
     def close(self) -> None:
         with self._turn:

@@ -110,34 +110,43 @@ class PromptEncoder:
             text = "\n\n".join([*(m["content"] for m in messages), *[begun] * bool(begun)])
             marks = _Marks.free_in(text)
             return self._ids(marks.around(_EVERYTHING, text), marks, begins=True)
-        plain = self._rendered(messages)
-        marks = _Marks.free_in(plain, begun, *(m["content"] for m in messages))
-        text = self._attributed(messages, plain, marks) + marks.around(_EVERYTHING, begun)
+        said = begun, *(message["content"] for message in messages)
+        marks = _Marks.free_in(*said)
+        plain, marked = self._rendered(messages, marks.around_all(_EVERYTHING, messages))
+        if marks.gone(plain) != plain:  # the template writes such characters, too
+            marks = _Marks.free_in(plain, *said)
+            (marked,) = self._rendered(marks.around_all(_EVERYTHING, messages))
+        text = self._attributed(messages, plain, marked, marks) + marks.around(_EVERYTHING, begun)
         return self._ids(text, marks, begins=False)
 
-    def _attributed(self, messages: Sequence[Message], plain: str, marks: _Marks) -> str:
-        """Return the rendered conversation with marks around what was said in it."""
-        marked = plain
-        for pieces in (_EVERYTHING, self._edges):
-            marked = self._rendered(marks.around_all(pieces, messages))
-            if marks.gone(marked) == plain:
-                return marked
+    def _attributed(
+        self, messages: Sequence[Message], plain: str, marked: str, marks: _Marks
+    ) -> str:
+        """Return the rendered conversation with marks around what was said in it.
+
+        `marked` is what the template makes of messages with marks around all words.
+        """
+        if marks.gone(marked) == plain:
+            return marked
+        (marked,) = self._rendered(marks.around_all(self._edges, messages))
+        if marks.gone(marked) == plain:
+            return marked
         # This template acts on names of control tokens in messages. To a visitor's it must not;
         # what a model thought aloud it may drop, as long as that leaves no control token behind.
         asked = [message for message in messages if message["role"] != "assistant"]
         rest = iter(marks.around_all(self._edges, asked))
-        kept = self._rendered([m if m["role"] == "assistant" else next(rest) for m in messages])
+        (kept,) = self._rendered([m if m["role"] == "assistant" else next(rest) for m in messages])
         same = self._written(kept, marks) == self._written(marked, marks)
         return kept if same else marked
 
-    def _rendered(self, messages: Sequence[Message]) -> str:
+    def _rendered(self, *conversations: Sequence[Message]) -> list[str]:
         try:
             template = self._tokenizer.get_chat_template()
         except ValueError as error:
             reason = str(error).splitlines()[0]
             raise PromptError(f"A chat template refuses this conversation: {reason}") from error
         known = {**self._tokenizer.special_tokens_map, **self._options}
-        return rendered(template, messages, known)
+        return rendered(template, conversations, known)
 
     def _written(self, text: str, marks: _Marks) -> list[int]:
         """Return the control tokens outside of all marks."""

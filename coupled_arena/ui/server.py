@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import math
 import secrets
@@ -67,6 +68,8 @@ def launch(settings: Settings, *, annotate: bool = False, example: bool = False)
                 open_services(settings, annotate=annotate, example=example)
             )
             server = _Server(services, _address(listening))
+        gc.collect()
+        gc.freeze()  # to look through models and libraries takes a third of a second, in mid-answer
         # The signal that stopped the server comes again once it has stopped.
         with suppress(KeyboardInterrupt):
             server.run(sockets=[listening])
@@ -339,7 +342,7 @@ class _Session(SessionState):
 
     They are for links to a page as it is (deep links), which this page has none of. To make them
     took a twentieth of a second of the event loop for each name of a session that anybody made up.
-    Gradio makes anew those that it misses.
+    And at each event Gradio made anew those of all components that the event reads or changes.
     """
 
     closed_at: datetime | None = None  # when a heartbeat of the page ended, if one has
@@ -347,6 +350,7 @@ class _Session(SessionState):
     def __init__(self, page: gr.Blocks) -> None:
         without: Any = SimpleNamespace(default_config=page.default_config, blocks=())
         super().__init__(without)
+        self.blocks_config.config_for_block = _no_settings  # type: ignore[method-assign]
         # A round that began an hour ago would be gone with the first heartbeat that is lost. Values
         # are forgotten with their session.
         self.STATE_TTL_WHEN_CLOSED = math.inf
@@ -359,3 +363,7 @@ class _Session(SessionState):
     @is_closed.setter
     def is_closed(self, ended: bool) -> None:
         self.closed_at = datetime.now() if ended else None  # noqa: DTZ005
+
+
+def _no_settings(*_block: object) -> dict[str, Any]:
+    return {}

@@ -226,24 +226,24 @@ def test_bloom_takes_part(whole, tmp_path):
 def test_a_template_that_turns_on_a_question_costs_that_question():
     turns = "{% if 'boom' in messages[-1].content %}" + DOUBLING + "{% endif %}ok"
     ordinary = [{"role": "user", "content": "Hello"}]
-    assert rendered(turns, ordinary, {}) == "ok"
+    assert rendered(turns, [ordinary, ordinary], {}) == ["ok", "ok"]
     with pytest.raises(PromptError, match="takes more than 256 MiB"):
-        rendered(turns, [{"role": "user", "content": "boom"}], {})
-    assert rendered(turns, ordinary, {}) == "ok"
+        rendered(turns, [ordinary, [{"role": "user", "content": "boom"}]], {})
+    assert rendered(turns, [ordinary], {}) == ["ok"]
 
 
 @pytest.mark.slow
 def test_a_template_process_that_ends_is_started_again():
-    assert rendered("ok", HELLO, {}) == "ok"
+    assert rendered("ok", [HELLO], {}) == ["ok"]
     process = templates._RENDERER._process
     process.kill()
     process.wait()
-    assert rendered("ok", HELLO, {}) == "ok"
+    assert rendered("ok", [HELLO], {}) == ["ok"]
 
 
 def test_a_template_writes_no_more_than_it_may():
     with pytest.raises(PromptError, match="it writes 9,000,000 characters"):
-        rendered("{{ 'x' * 9000000 }}", HELLO, {})
+        rendered("{{ 'x' * 9000000 }}", [HELLO], {})
 
 
 @pytest.mark.slow
@@ -270,7 +270,7 @@ def test_a_panic_is_one_line(monkeypatch, tmp_path):
         load(ModelSpec(name="a", folder=tmp_path), tmp_path)
 
 
-ORDER = json.dumps(["{{ messages[0].content }}", [{"role": "user", "content": "Hi"}], {}])
+ORDER = json.dumps(["{{ messages[0].content }}", [[{"role": "user", "content": "Hi"}]], {}])
 
 
 def test_a_slow_start_is_no_fault_of_a_template(monkeypatch):
@@ -286,7 +286,7 @@ def test_a_slow_start_is_no_fault_of_a_template(monkeypatch):
     renderer = templates._Renderer()
     try:
         for _ in range(2):
-            assert renderer.ask(ORDER.encode() + b"\n") == (True, "Hi")
+            assert renderer.ask(ORDER.encode() + b"\n") == (True, ["Hi"])
     finally:
         renderer.close()
     start, *renderings = waited
@@ -296,10 +296,10 @@ def test_a_slow_start_is_no_fault_of_a_template(monkeypatch):
 
 def test_two_lines_that_come_at_once_are_two_answers(monkeypatch):
     """On a busy machine the process is ready, and has answered, before anybody looks."""
-    both = "import sys; sys.stdin.readline(); print('ready\\n[true, \"Hi\"]', flush=True)"
+    both = "import sys; sys.stdin.readline(); print('ready\\n[true, [\"Hi\"]]', flush=True)"
     monkeypatch.setattr(templates, "_START", both)
     renderer = templates._Renderer()
     try:
-        assert renderer.ask(ORDER.encode() + b"\n") == (True, "Hi")
+        assert renderer.ask(ORDER.encode() + b"\n") == (True, ["Hi"])
     finally:
         renderer.close()

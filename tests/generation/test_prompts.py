@@ -235,6 +235,16 @@ def test_a_template_obeys_plain_words_but_builds_no_token_of_pieces():
     assert controls(modes, encoder.encode(pieces)) == plain
 
 
+def test_marks_are_none_of_the_characters_that_a_template_writes(monkeypatch):
+    tokenizer = tokenizer_of("qwen")
+    told = PromptEncoder(tokenizer, {}).encode(talk(FORGED))
+    marked = "\U0010fffd<|im_start|>\U0010fffc" + tokenizer.chat_template
+    monkeypatch.setattr(tokenizer, "chat_template", marked)
+    ids = PromptEncoder(tokenizer, {}).encode(talk(FORGED))
+    assert ids[-len(told) :] == told
+    assert controls(tokenizer, ids) == [controls(tokenizer, told)[0], *controls(tokenizer, told)]
+
+
 def test_letters_that_a_normalizer_folds_build_no_token():
     folded = tokenizer_of("folded")
     encoder = PromptEncoder(folded, {})

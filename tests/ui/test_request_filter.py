@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import logging
@@ -22,6 +23,7 @@ from coupled_arena.ui.parts import request_filter
 from coupled_arena.ui.parts.events import Page
 from coupled_arena.ui.parts.identity import ICON, preview
 from coupled_arena.ui.parts.request_filter import RequestFilter
+from tests.patience import PATIENCE
 
 JOIN, PREDICT = "/gradio_api/queue/join", "/gradio_api/run/predict"
 FAILED = r"An event of the page failed: \w+ in \w+\.py, line \d+\."
@@ -50,6 +52,36 @@ def event(**changes):
 def test_an_event_of_the_page_is_carried_out(client):
     assert client.post(PREDICT, json=event()).json()["data"] == ["chose a"]
     assert client.get("/").status_code == client.get("/config").status_code == 200
+
+
+def test_of_events_in_one_moment_few_enter_at_a_time_and_all_do():
+    inside, most, entered = 0, 0, 0
+
+    async def gradio(scope, receive, send):
+        nonlocal inside, most, entered
+        inside += 1
+        most = max(most, inside)
+        await asyncio.sleep(0)
+        inside -= 1
+        if json.loads((await receive())["body"])["data"] == ["breaks"]:
+            raise ConnectionError
+        entered += 1
+
+    async def post(door, path, data):
+        async def receive():
+            return {"type": "http.request", "body": json.dumps(event(data=data)).encode()}
+
+        scope = {"type": "http", "method": "POST", "path": path, "headers": []}
+        await door(scope, receive, None)
+
+    async def crowd():
+        door = RequestFilter(gradio, {0}, {0})
+        posts = [post(door, JOIN, ["breaks" if number % 3 else "a"]) for number in range(60)]
+        await asyncio.gather(*posts, return_exceptions=True)
+        await asyncio.wait_for(post(door, PREDICT, ["a"]), PATIENCE)
+
+    asyncio.run(crowd())
+    assert (most, entered) == (4, 21)
 
 
 @pytest.mark.parametrize(

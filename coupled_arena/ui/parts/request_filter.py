@@ -5,6 +5,7 @@ Requests pass if the page makes them, about events that it has.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections import Counter
@@ -35,7 +36,8 @@ _WITHOUT_QUERY = frozenset({"/", "/config"})  # Gradio reads pages and stored st
 _DIRECT = "/gradio_api/run/predict"
 _CANCEL = "/gradio_api/cancel"
 _RESET = "/gradio_api/reset"  # Gradio's does nothing, but for a 500 on half a surrogate pair
-_EVENTS = frozenset({"/gradio_api/queue/join", _DIRECT, _CANCEL})
+_JOIN = "/gradio_api/queue/join"
+_EVENTS = frozenset({_JOIN, _DIRECT, _CANCEL})
 _WRITTEN = _EVENTS | {_RESET, _UPLOAD}
 _NOTHING = type(None)
 _CANCELLED = {"session_hash": (str,), "event_id": (str,)}
@@ -49,6 +51,9 @@ _PAGE = "x-arena-page"  # by which pages tell the server that they were loaded f
 _LARGEST = 1 << 20  # bytes of an event; the longest question has half of it, every sign escaped
 _MOST_COMMAS = 100_000  # in texts, too; to read half a million numbers takes long already
 _MOST_PARTS = 20_000  # of half a million numbers one event held everybody for .3 s
+# Events that enter the queue at a time. Of four hundred in one moment each took a step in turn, and
+# whoever opened the page waited for five seconds. To enter takes milliseconds, whatever it does.
+_ENTERING = 4
 _MOST_FILES = 100  # that one event names: each is looked for while everybody waits
 
 
@@ -94,6 +99,7 @@ class RequestFilter:
         self._uploads = uploads or Uploads()
         self._server = server
         self._held_back = held_back
+        self._entering = asyncio.Semaphore(_ENTERING)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request."""
@@ -130,6 +136,9 @@ class RequestFilter:
             await self._refuse(status, wrong)(scope, receive, send)
         elif await self._tells(scope, body):
             await self._refuse(403, WHY)(scope, receive, send)
+        elif path == _JOIN:
+            async with self._entering:
+                await self._app(scope, _replayed(body, receive), send)
         else:
             await self._app(scope, _replayed(body, receive), send)
 

@@ -113,20 +113,11 @@ def test_a_page_is_open_while_any_of_its_heartbeats_goes_on():
     assert completed(two()) == [{"a-page": 2}, {"a-page": 1}, {}]
 
 
-def test_a_page_keeps_the_settings_of_what_it_has_used(served):
-    page, press = served
-    press("used")
-    kept = [c["id"] for c in page.state_holder.session_data["used"].components]
-    assert len(page.blocks) == 3
-    assert 0 < len(kept) < 3
-
-
-def test_a_page_takes_no_time_for_what_it_has_not_used(served, monkeypatch):
+def test_a_page_keeps_no_settings_and_takes_no_time_for_them(served, monkeypatch):
     page, press = served
     asked = []
     for block in page.blocks.values():
         monkeypatch.setattr(block, "get_config", lambda block=block: asked.append(block) or {})
     assert "new" not in page.state_holder
-    assert page.state_holder["new"].components
-    assert asked == []
-    assert press("new") == "pressed 1"
+    assert [press("new"), press("new")] == ["pressed 1", "pressed 2"]
+    assert asked == list(page.state_holder["new"].components) == []

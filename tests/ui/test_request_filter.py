@@ -24,6 +24,7 @@ from coupled_arena.ui.parts.events import Page
 from coupled_arena.ui.parts.identity import ICON, preview
 from coupled_arena.ui.parts.request_filter import RequestFilter
 from tests.patience import PATIENCE
+from tests.ui.coroutines import completed
 
 JOIN, PREDICT = "/gradio_api/queue/join", "/gradio_api/run/predict"
 FAILED = r"An event of the page failed: \w+ in \w+\.py, line \d+\."
@@ -80,7 +81,7 @@ def test_of_events_in_one_moment_few_enter_at_a_time_and_all_do():
         await asyncio.gather(*posts, return_exceptions=True)
         await asyncio.wait_for(post(door, PREDICT, ["a"]), PATIENCE)
 
-    asyncio.run(crowd())
+    completed(crowd())
     assert (most, entered) == (4, 21)
 
 

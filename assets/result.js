@@ -6,6 +6,11 @@ const HOW = {
   unknown: say("Imported: nobody knows their random numbers."),
 };
 
+const VOTED = {
+  human: say("How people voted so far, your vote included"),
+  identical: say("How people voted so far, this tie included"),
+};
+
 const becameOf = ({ source, early }) => {
   if (source === null) return say("The judge decided this round: its verdict is stored, and no vote of yours.");
   if (source === "identical") return say("The answers are identical: recorded as a tie, nobody needs to judge it.");
@@ -24,7 +29,7 @@ const standingNodes = (el, view) => {
     return el(name, "li", "", line);
   });
   const group = el("standings", "section", "standings", [
-    el("standings head", "p", "hint", say("How people voted so far, your vote included")),
+    el("standings head", "p", "hint", VOTED[view.reveal.source] ?? say("How people voted so far")),
     el("standings list", "ul", "", lines),
   ]);
   group.setAttribute("aria-label", say("How people voted on these models so far"));

@@ -62,8 +62,17 @@ def _groups(models: Sequence[str], ranks: Sequence[int]) -> list[str]:
     ]
 
 
-def standing_view(standing: PairStanding) -> dict[str, Any]:
-    """Return a pair's standing as the page shows it: the link to its battles, and a sentence."""
+_ONLY = {Source.HUMAN: N_("and that is yours."), Source.IDENTICAL: N_("and that is this tie.")}
+
+
+def standing_view(standing: PairStanding, source: Source | None = Source.HUMAN) -> dict[str, Any]:
+    """Return a pair's standing as the page shows it: the link to its battles, and a sentence.
+
+    Parameters
+    ----------
+    source : Source or None
+        Where the vote of the battle on show came from; None where a judge decided in its place.
+    """
     votes = standing.votes
     behind = BattleFilter(model=votes.first, other=votes.second, rater=Rater.PEOPLE)
     return {
@@ -72,10 +81,10 @@ def standing_view(standing: PairStanding) -> dict[str, Any]:
         "votes": ngettext("{n:,} vote so far", "{n:,} votes so far", votes.votes).format(
             n=votes.votes
         ),
-        "words": _("and that is yours.")
-        if votes.votes == 1
+        "words": _(_ONLY[source])
+        if votes.votes == 1 and source in _ONLY
         else f"{_counted(standing)} {_conclusion(standing)}",
-        "effect": _effect(standing),
+        "effect": _effect(standing) if source is Source.HUMAN else "",
     }
 
 

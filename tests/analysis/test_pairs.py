@@ -104,6 +104,19 @@ def test_the_words_are_as_cautious_as_the_votes(store, outcomes, words):
     assert words in standing_view(standing)["words"]
 
 
+def test_what_nobody_was_asked_about_is_no_vote_of_the_visitors(store):
+    vote(store, (1, 1), source=Source.IDENTICAL)
+    (standing,) = pair_standings(store, ("ann", "bob"))
+    assert standing_view(standing, Source.IDENTICAL)["words"] == "and that is this tie."
+    assert standing_view(standing)["words"] == "and that is yours."
+    judged = standing_view(standing, None)["words"]
+    assert "Far too few to say" in judged
+    assert "yours" not in judged
+    changed = replace(standing, low=-0.5, high=0.5, before=standing)
+    assert standing_view(changed)["effect"].startswith("Your vote")
+    assert standing_view(changed, Source.IDENTICAL)["effect"] == ""
+
+
 @pytest.mark.slow
 def test_many_votes_on_few_questions_are_little_evidence_on_others(store):
     vote(store, *[(1, 2)] * 100, prompt="Always the same?")

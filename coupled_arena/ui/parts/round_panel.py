@@ -93,7 +93,7 @@ def show(
     if view.reveal and store:
         told = view.reveal
         standings = pair_standings(store, told.models, but=(told.battle, voter))
-        added["standings"] = list(map(standing_view, standings))
+        added["standings"] = [standing_view(each, told.source) for each in standings]
     return asdict(view) | added
 
 

@@ -69,7 +69,7 @@ def launch(settings: Settings, *, annotate: bool = False, example: bool = False)
             )
             server = _Server(services, _address(listening))
         gc.collect()
-        gc.freeze()  # to look through models and libraries takes a third of a second, in mid-answer
+        gc.freeze()  # to look through models and libraries took .3 s, in mid-answer
         # The signal that stopped the server comes again once it has stopped.
         with suppress(KeyboardInterrupt):
             server.run(sockets=[listening])

@@ -52,7 +52,7 @@ _LARGEST = 1 << 20  # bytes of an event; the longest question has half of it, ev
 _MOST_COMMAS = 100_000  # in texts, too; to read half a million numbers takes long already
 _MOST_PARTS = 20_000  # of half a million numbers one event held everybody for .3 s
 # Events that enter the queue at a time. Of four hundred in one moment each took a step in turn, and
-# whoever opened the page waited for five seconds. To enter takes milliseconds, whatever it does.
+# whoever opened the page waited for five seconds. An event that has entered is carried out later.
 _ENTERING = 4
 _MOST_FILES = 100  # that one event names: each is looked for while everybody waits
 

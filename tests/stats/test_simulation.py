@@ -379,7 +379,7 @@ def test_joint_coverage_on_the_grid_takes_5_minutes(truth):
     assert min(found.values()) >= floor, found
     for one in result.intervals:
         assert one.ranking in (Ranking.HUMAN, Ranking.PPR)
-        assert one.coverage.mean() >= 0.94, one
+        assert one.coverage.mean() >= floor, one  # its error is at most that of one model's
 
 
 @pytest.mark.slow

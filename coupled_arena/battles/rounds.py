@@ -379,14 +379,16 @@ def request_of(models: Models, worker: Worker, battle: Battle, question: Prompt)
         One of the models cannot answer it, or would never have room for it.
     """
     read: dict[tuple[str, int], tuple[int, ...]] = {}
+    # Of a first question all places read the same, and models of one tokenizer always do.
+    known: dict[tuple[str, int], tuple[int, ...]] = {}
     try:
         for place in range(len(battle.models)):
             for model in models.values():
-                # Of a first question all places read the same, and a long one takes a while.
-                first = read.get((model.name, 0)) if not battle.prompts else None
-                ids = first or model.encode(messages(battle, place, question))
+                alike = model.reading, place if battle.prompts else 0
+                if alike not in known:
+                    known[alike] = model.encode(messages(battle, place, question))
+                ids = read[model.name, place] = known[alike]
                 worker.check(Request((Contender(model.name, 0, ids),), battle.sampling))
-                read[model.name, place] = ids
     except PromptLengthError as error:
         raise PromptError(_("This conversation is too long for the models: shorten it.")) from error
     except PromptError as error:

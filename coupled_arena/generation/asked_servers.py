@@ -305,6 +305,7 @@ class AskedModel:
         self.perplexity = perplexity
         self.vocabulary: Vocabulary = tokenization.vocabulary
         self.context_length: int = tokenization.context_length
+        self.reading: str = tokenization.reading
         self._facts = {
             "server": server.version,
             "source": spec.source,

@@ -43,6 +43,7 @@ class StandIn:
         self.arithmetic = arithmetic
         self.vocabulary: Vocabulary = tokenization.vocabulary
         self.context_length: int = tokenization.context_length
+        self.reading: str = tokenization.reading
         self._tokenization = tokenization
 
     def encode(self, messages: Sequence[Message]) -> tuple[int, ...]:

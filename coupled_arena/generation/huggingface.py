@@ -92,6 +92,7 @@ class HuggingFaceModel:
         )
         self.vocabulary: Vocabulary = self.tokenization.vocabulary
         self.context_length: int = self.tokenization.context_length
+        self.reading: str = self.tokenization.reading
 
     @property
     def device(self) -> torch.device:

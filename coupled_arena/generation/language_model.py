@@ -82,9 +82,16 @@ class Stream(Protocol):
 
 
 class LanguageModel(Protocol):
-    """A model that can take part in battles: a `LocalModel` or a `ServedModel`."""
+    """A model that can take part in battles: a `LocalModel` or a `ServedModel`.
+
+    Attributes
+    ----------
+    reading : str
+        Equal for models that read every conversation alike, see `Tokenization`.
+    """
 
     name: str
+    reading: str
     vocabulary: Vocabulary
     context_length: int
 

@@ -6,6 +6,7 @@ decodes in this process and for one that a server holds.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import secrets
@@ -97,6 +98,19 @@ class PromptEncoder:
         # A letter, for a run of them is few tokens; of none of the names, or it might complete one.
         self._veil = next(c for c in (*ascii_lowercase, chr(_PRIVATE.start)) if c not in used)
         self._edges = re.compile("|".join(map(re.escape, sorted(ends))) or "(?!)")
+
+    @property
+    def rules(self) -> list[Any]:
+        """All that the ids of a conversation follow from, as JSON has it."""
+        tokenizer = self._tokenizer
+        return [
+            type(tokenizer).__qualname__,
+            tokenizer.backend_tokenizer.to_str(),
+            tokenizer.chat_template,
+            {name: str(token) for name, token in tokenizer.special_tokens_map.items()},
+            getattr(tokenizer, "split_special_tokens", False),
+            dict(self._options),
+        ]
 
     def encode(self, messages: Sequence[Message], begun: str = "") -> list[int]:
         """Return the ids of a conversation and the beginning of the next answer.
@@ -270,6 +284,9 @@ class Tokenization:
     Attributes
     ----------
     vocabulary : Vocabulary
+    reading : str
+        Equal for models that read every conversation as the same ids, or refuse it alike. A model
+        and its quantizations do.
 
     Raises
     ------
@@ -297,6 +314,9 @@ class Tokenization:
         except ModelError as error:
             raise ModelError(f"Model {spec.name!r} cannot be coupled: {error}") from error
         self._probe()
+        rules = [*self._prompts.rules, spec.system_prompt, context_length, outputs]
+        written = json.dumps(rules, sort_keys=True, default=str)
+        self.reading = hashlib.blake2b(written.encode(errors="surrogatepass")).hexdigest()
 
     def encode(self, messages: Sequence[Message]) -> tuple[int, ...]:
         """Return the token ids of a conversation, ready for the next answer.

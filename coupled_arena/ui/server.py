@@ -14,12 +14,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
+from importlib.util import find_spec
 from types import SimpleNamespace
 from typing import Any, cast
 
 import gradio as gr
 import uvicorn
 from fastapi import APIRouter, FastAPI
+from fastapi.routing import APIRoute
 from gradio.state_holder import SessionState, StateHolder
 from starlette.middleware import Middleware
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -184,6 +186,8 @@ def _mount(
 ) -> None:
     """Put the page at the root of an application, behind doors."""
     page.max_threads = _MAX_EVENTS
+    if find_spec("matplotlib") is None:  # Gradio looks through all folders for it, twice an event
+        sys.modules["matplotlib"] = None  # type: ignore[assignment]
     page.app_id = secrets.randbits(52)  # Gradio's has more digits than numbers in scripts
     page.queue(default_concurrency_limit=None)
     _quieten(page._queue)
@@ -208,6 +212,7 @@ def _mount(
     mounted: Any = application.routes[-1]
     # The queue starts with the server; a visitor's request must not start it a second time.
     mounted.app.startup_events_triggered = True
+    _spare_sign_in(mounted.app.router)
     _put_first(mounted.app.router)
     keep_sessions(application, page)
     events = {number for number, event in page.fns.items() if event.fn}
@@ -215,6 +220,25 @@ def _mount(
     server = str(page.app_id)
     parts = refused, uploads, server, held_back
     mounted.app = RequestFilter(mounted.app, events, direct, *parts)
+
+
+def _spare_sign_in(router: APIRouter) -> None:
+    """Take away Gradio's look for its own sign-in, which this page has in a middleware instead.
+
+    Each event waited for it in a thread, twice.
+    """
+    for route in router.routes:
+        if included := getattr(route, "original_router", None):
+            _spare_sign_in(included)
+        elif isinstance(route, APIRoute):
+            # Of a router within another the first list is read, of the outermost the second.
+            needs, asked = route.dependencies, route.dependant.dependencies
+            needs[:] = [each for each in needs if not _looks(each.dependency)]
+            asked[:] = [each for each in asked if not _looks(each.call)]
+
+
+def _looks(called: object) -> bool:
+    return getattr(called, "__name__", "") == "login_check"
 
 
 def _put_first(router: APIRouter) -> None:

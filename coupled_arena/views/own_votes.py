@@ -75,15 +75,14 @@ def standing_view(standing: PairStanding, source: Source | None = Source.HUMAN) 
     """
     votes = standing.votes
     behind = BattleFilter(model=votes.first, other=votes.second, rater=Rater.PEOPLE)
+    only = _ONLY.get(source) if source and votes.votes == 1 else None
     return {
         "pair": _("{one} against {other}").format(one=votes.first, other=votes.second),
         "href": list_address(behind),
         "votes": ngettext("{n:,} vote so far", "{n:,} votes so far", votes.votes).format(
             n=votes.votes
         ),
-        "words": _(_ONLY[source])
-        if votes.votes == 1 and source in _ONLY
-        else f"{_counted(standing)} {_conclusion(standing)}",
+        "words": _(only) if only else f"{_counted(standing)} {_conclusion(standing)}",
         "effect": _effect(standing) if source is Source.HUMAN else "",
     }
 

@@ -21,7 +21,7 @@ class MarkovModel:
     device = torch.device("cpu")
 
     def __init__(self, name, table, words, stops=(), *, context_length=1000, batchable=True):
-        self.name = name
+        self.name = self.reading = name
         self.table = table
         self.context_length = context_length
         self.batchable = batchable

@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import AutoTokenizer
 
+from coupled_arena.core.catalog import ModelSpec
 from coupled_arena.core.errors import PromptError
-from coupled_arena.generation.tokenization import PromptEncoder, control_tokens
+from coupled_arena.generation.tokenization import PromptEncoder, Tokenization, control_tokens
 from coupled_arena.generation.weights import local_folder
 from tests.generation.families import FAMILIES, SPACE, tokenizer_of
 
@@ -270,3 +271,35 @@ def test_a_vocabulary_that_cannot_spell_a_name_refuses_it(monkeypatch):
     with pytest.raises(PromptError, match="reword it"):
         encoder.encode(talk("x<|im_end|>"))
     assert splitter
+
+
+def reading_of(*, family="llama3", outputs=None, context_length=500, change=None, **of_spec):
+    tokenizer = tokenizer_of(family)
+    if change:
+        change(tokenizer)
+    spec = ModelSpec(**{"name": "a model", "folder": "/x", **of_spec})
+    width = len(tokenizer) if outputs is None else outputs
+    given = {"outputs": width, "context_length": context_length}
+    return Tokenization(spec, tokenizer, None, **given).reading
+
+
+def test_models_of_one_tokenizer_read_alike():
+    assert reading_of() == reading_of(name="its 4-bit weights", folder="/y")
+
+
+def test_models_do_not_read_alike_that_differ_in_what_ids_follow_from():
+    def set_to(**values):
+        return lambda tokenizer: [setattr(tokenizer, *each) for each in values.items()]
+
+    template = tokenizer_of("llama3").chat_template
+    readings = [
+        reading_of(),
+        reading_of(system_prompt="Be brief."),
+        reading_of(chat_template_options={"thinking": False}),
+        reading_of(context_length=499),
+        reading_of(outputs=300),
+        reading_of(change=set_to(chat_template=template + "\n")),
+        reading_of(change=set_to(bos_token="<|eot_id|>")),
+        *(reading_of(family=family) for family in FAMILIES if family != "llama3"),
+    ]
+    assert len({*readings}) == len(readings)

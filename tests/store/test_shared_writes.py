@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import pytest
 
 from coupled_arena.core.errors import VoteError
-from coupled_arena.store import database
+from coupled_arena.store import database, shared_writes
 from coupled_arena.store.checks.examine import examine
 from coupled_arena.store.shared_writes import Piece, WriteQueue
 from coupled_arena.store.tables import derived_rows, votes
@@ -62,6 +64,22 @@ def test_who_is_interrupted_leaves_the_others_work_to_the_next():
         first.result(PATIENCE)
     assert [each.result(PATIENCE) for each in others] == ["b", "c"]
     assert held.groups == [["first"], ["a", "b", "c"], ["b", "c"]]
+
+
+@pytest.mark.parametrize("waiting", [1, 2, 5])
+def test_turns_rest_only_while_several_wait(monkeypatch, waiting):
+    rests = []
+    clock = SimpleNamespace(monotonic=time.monotonic, sleep=rests.append)
+    monkeypatch.setattr(shared_writes, "time", clock)
+    held = Held()
+    entered = [held.enter(str(number)) for number in range(waiting)]
+    held.go_on.set()
+    for each in entered:
+        each.result(PATIENCE)
+    assert held.groups == [["first"], [str(number) for number in range(waiting)]]
+    assert len(rests) == 1
+    assert 0 <= rests[0] <= shared_writes._LONGEST_REST
+    assert (rests[0] > 0) == (waiting > 1)
 
 
 def at_once(store, calls):

@@ -186,7 +186,7 @@ def test_stored_runs_are_shown_where_no_models_are(store):
     shown = made._refresh(untouched, REQUEST)
     assert "<dt>Prompts</dt><dd>30</dd>" in shown[made._card]
     assert OFFER not in shown[made._headline]
-    assert "takes models" in shown[made._progress]
+    assert "No model is loaded here" in shown[made._progress]
     with pytest.raises(gr.Error, match="not loaded"):
         made._begin(values(made), REQUEST)
 

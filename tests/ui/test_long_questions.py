@@ -50,24 +50,27 @@ def test_a_short_question_is_read_at_once():
     assert read == [(1, loop), (2, loop)]
 
 
-@pytest.mark.parametrize("size", [2, 4])
-def test_a_first_question_is_read_once_by_each_model(size):
+@pytest.mark.parametrize(
+    ("size", "readings"), [(2, "abcde"), (4, "abcde"), (2, "ababa"), (4, "aaaaa")]
+)
+def test_a_first_question_is_read_once_by_models_that_read_alike(size, readings):
     read = Counter()
 
-    def model(name):
+    def model(name, reading):
         def encode(messages):
-            read[name] += 1
-            return tuple(map(ord, name + messages[-1]["content"]))
+            read[reading] += 1
+            return tuple(map(ord, reading + messages[-1]["content"]))
 
-        return SimpleNamespace(name=name, encode=encode, device="cpu", context_length=99)
+        return SimpleNamespace(name=name, reading=reading, encode=encode)
 
-    models = {name: model(name) for name in "abcde"}
+    models = {name: model(name, reading) for name, reading in zip("abcde", readings, strict=True)}
     battle, question = next(plan(["Why?"], "abcd"[:size], (Mode.COUPLED,)).battles())
     checked = []
     worker = SimpleNamespace(check=checked.append)
     request = request_of(models, worker, battle, question)
-    assert read == Counter("abcde")
+    assert read == Counter({*readings})
     assert len(checked) == size * 5  # whichever place: none is told from another by being asked
     for contender in request.contenders:
-        assert contender.prompt == tuple(map(ord, contender.model + question.text))
+        reading = models[contender.model].reading
+        assert contender.prompt == tuple(map(ord, reading + question.text))
     assert isinstance(question, Prompt)

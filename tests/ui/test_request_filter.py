@@ -9,6 +9,7 @@ import logging
 import re
 from pathlib import Path
 
+import anyio.to_thread
 import gradio as gr
 import pytest
 from fastapi import FastAPI
@@ -83,6 +84,35 @@ def test_of_events_in_one_moment_few_enter_at_a_time_and_all_do():
 
     completed(crowd())
     assert (most, entered) == (4, 21)
+
+
+def test_events_that_have_entered_are_carried_out_before_others_enter():
+    running, most, carried_out = 0, 0, []
+
+    async def carry_out():
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        for _ in range(20):  # other tasks go on in between
+            await asyncio.sleep(0)
+        running -= 1
+
+    async def gradio(scope, receive, send):
+        carried_out.append(asyncio.create_task(carry_out()))
+
+    async def post(door):
+        async def receive():
+            return {"type": "http.request", "body": json.dumps(event()).encode()}
+
+        await door({"type": "http", "method": "POST", "path": JOIN, "headers": []}, receive, None)
+
+    async def crowd():
+        door = RequestFilter(gradio, {0}, {0})
+        await asyncio.gather(*(post(door) for _ in range(60)))
+        await asyncio.gather(*carried_out)
+
+    completed(crowd())
+    assert (most, len(carried_out)) == (4, 60)
 
 
 @pytest.mark.parametrize(
@@ -350,3 +380,25 @@ def test_events_are_found_before_other_paths_of_gradio():
     with TestClient(application) as client:
         assert client.get("/config").json()["version"] == gr.__version__
         assert client.get("/gradio_api/app_id").json() == {"app_id": page.app_id}
+
+
+@pytest.mark.parametrize("spared", [False, True])
+def test_no_event_waits_for_a_look_for_gradios_own_sign_in(monkeypatch, spared):
+    with Page() as page:
+        gr.Button().click(lambda: None)
+    application = App.create_app(page)
+    if spared:
+        server._spare_sign_in(application.router)
+    in_threads = []
+    run = anyio.to_thread.run_sync
+
+    async def note(work, *given, **named):
+        in_threads.append(str(work))
+        return await run(work, *given, **named)
+
+    monkeypatch.setattr(anyio.to_thread, "run_sync", note)
+    (number,) = page.fns
+    with TestClient(application) as client:
+        joined = client.post(JOIN, json=event(fn_index=number, data=[]))
+        assert joined.status_code == 200
+    assert any("login_check" in work for work in in_threads) is not spared

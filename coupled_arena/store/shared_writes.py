@@ -3,8 +3,8 @@
 A commit costs much the same for one vote as for many. So what waits is done together, in one
 transaction, if it may share one. The first who waits does it for all.
 
-While many wait the turns rest in between, so that more share each. Four hundred people who vote in
-one moment took a third of the server's processor for it, and all else had to wait.
+While several wait, turns rest in between, so that more share each. To write what four hundred
+people asked and voted in one moment took a third of the server's processor.
 This module knows no database.
 """
 

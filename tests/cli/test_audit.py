@@ -70,9 +70,10 @@ def test_all_real_votes(answer, real, section):
             assert ours == pytest.approx(value, abs=1e-9), (model, name)
     assert found["row_agreement"] == pytest.approx(0.569, abs=5e-4)
     assert found["first_by_people"] == pytest.approx(0.359, abs=5e-4)
-    # Within pairs, from a regression of votes on verdicts with one slope; .119 to .125 pooled.
-    assert found["board_explained"] == pytest.approx(0.0692, abs=5e-5)
-    assert 10 * found["board_tau_max"] == pytest.approx(10.74, abs=5e-3)
+    # Within pairs, from a regression of votes on verdicts with one slope; a tie is half a win.
+    # With ties for losses it is .0692.
+    assert found["board_explained"] == pytest.approx(0.0989, abs=5e-5)
+    assert 10 * found["board_tau_max"] == pytest.approx(11.10, abs=5e-3)
     orders = found["orders"]
     assert orders["first"] / 14_947 == pytest.approx(0.400, abs=5e-4)
     assert len(found["differences"]) == 66

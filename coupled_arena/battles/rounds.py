@@ -379,7 +379,8 @@ def request_of(models: Models, worker: Worker, battle: Battle, question: Prompt)
         One of the models cannot answer it, or would never have room for it.
     """
     read: dict[tuple[str, int], tuple[int, ...]] = {}
-    # Of a first question all places read the same, and models of one tokenizer always do.
+    # Of a first question all places read the same, and models of one tokenizer always do. To read
+    # a long one takes a while.
     known: dict[tuple[str, int], tuple[int, ...]] = {}
     try:
         for place in range(len(battle.models)):

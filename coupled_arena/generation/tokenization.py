@@ -316,7 +316,7 @@ class Tokenization:
         self._probe()
         rules = [*self._prompts.rules, spec.system_prompt, context_length, outputs]
         written = json.dumps(rules, sort_keys=True, default=str)
-        self.reading = hashlib.blake2b(written.encode(errors="surrogatepass")).hexdigest()
+        self.reading = hashlib.blake2b(written.encode()).hexdigest()
 
     def encode(self, messages: Sequence[Message]) -> tuple[int, ...]:
         """Return the token ids of a conversation, ready for the next answer.

@@ -168,7 +168,8 @@ def test_count_weighted_counts_say_what_the_rows_say(drawn):
         )
         sets = rank_sets(many, 0.1, Cutoff.CHI2)
         never_varied = (np.diag(found.covariance) == 0) & (kind is Covariance.CORRECTED)
-        varied = found.covariance + np.diag(never_varied * 2e-12)  # after as many votes
+        # With two wins and two losses more (Agresti and Coull): 2 / n² after n votes.
+        varied = found.covariance + np.diag(never_varied * 2 / many.size**2)
         assert [sets.low.tolist(), sets.high.tolist()] == [
             x.tolist() for x in rank_sets_chi2(found.theta, varied, 0.1)
         ]

@@ -54,7 +54,7 @@ _MOST_PARTS = 20_000  # of half a million numbers one event held everybody for .
 # Events that enter the queue at a time, and turns of the event loop before another takes the place
 # of one that has entered. Of four hundred in one moment each took a step in turn, and whoever
 # opened the page waited for five seconds. So most that have entered are carried out before others.
-# Where nobody else is served, so many turns take a millisecond.
+# Where nobody else is served, so many turns take a tenth of a millisecond.
 _ENTERING = 4
 _TURNS = 40
 _MOST_FILES = 100  # that one event names: each is looked for while everybody waits

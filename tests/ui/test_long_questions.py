@@ -10,9 +10,10 @@ from types import SimpleNamespace
 import pytest
 
 from coupled_arena.battles.rounds import request_of
-from coupled_arena.core.records import Mode, Prompt
+from coupled_arena.core.records import Finish, Mode, Prompt, Reply
 from coupled_arena.ui.parts.question_box import LONG, Reader
 from tests.patience import PATIENCE
+from tests.store.conftest import make_battle
 from tests.stored import plan
 from tests.ui.coroutines import completed
 
@@ -74,3 +75,16 @@ def test_a_first_question_is_read_once_by_models_that_read_alike(size, readings)
         reading = models[contender.model].reading
         assert contender.prompt == tuple(map(ord, reading + question.text))
     assert isinstance(question, Prompt)
+
+
+def test_a_further_question_is_read_with_the_answers_of_each_place():
+    def encode(messages):
+        return tuple(map(ord, "|".join(message["content"] for message in messages)))
+
+    models = {name: SimpleNamespace(name=name, reading="one", encode=encode) for name in "ab"}
+    replies = tuple(Reply(0, place, word, (1,), Finish.STOP) for place, word in enumerate("xy"))
+    battle = make_battle("a", "b", prompts=(Prompt("Why?"),), replies=replies)
+    worker = SimpleNamespace(check=lambda request: None)
+    request = request_of(models, worker, battle, Prompt("And?"))
+    said = ["".join(map(chr, contender.prompt)) for contender in request.contenders]
+    assert said == ["Why?|x|And?", "Why?|y|And?"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -70,7 +71,15 @@ def test_vocabularies_decide_and_what_is_stored_is_replayed(call, config, tmp_pa
     assert "Leave one of the two out" in err
 
 
-def test_a_comparison_says_that_noise_is_read_for_each_byte(config):
+NAMED = {
+    "token": "",
+    "inverse": "one random number for each token",
+    "bytes": "noise for each byte, with any vocabularies",
+    "servers": "noise of the model servers, which cannot be replayed",
+}
+
+
+def test_a_comparison_says_which_noise_is_read(config):
     models = load_named(load_settings(config), NAMES)
     sampling = Sampling(max_new_tokens=8, coupling="auto")
     worker = EngineWorker(LockstepEngine(models))
@@ -84,5 +93,10 @@ def test_a_comparison_says_that_noise_is_read_for_each_byte(config):
             assert one["common"] == other["common"]
             rest = [each["divergence"][:1] for each in (one, other)]
             assert rest[0] != rest[1]
+            for coupling, named in NAMED.items():
+                drawn = replace(started.battle.sampling, coupling=coupling)
+                told = show(replace(started.battle, sampling=drawn), started.running.texts)["note"]
+                assert told.count(" · ") == (2 if named else 1)
+                assert told.endswith(named)
     finally:
         worker.close()

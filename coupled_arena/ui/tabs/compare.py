@@ -25,7 +25,7 @@ from coupled_arena.battles.replay import Redecoder
 from coupled_arena.battles.viewers import CADENCE
 from coupled_arena.core.errors import BattleError
 from coupled_arena.core.language import N_, _
-from coupled_arena.core.records import Battle, Mode, Sampling, new_id, seed_to_hex
+from coupled_arena.core.records import Battle, Mode, Sampler, Sampling, new_id, seed_to_hex
 from coupled_arena.generation.running import Running, Worker
 from coupled_arena.generation.turns import Models
 from coupled_arena.ui.parts.events import FREE, sent, user_errors
@@ -40,6 +40,12 @@ _INTRO = N_(
     "See coupling at work: with one noise stream, answers diverge only where the models "
     "disagree. The common beginning is dimmed; the first difference is marked."
 )
+_NOISE = {
+    Sampler.INVERSE.coupling: N_("one random number for each token"),
+    Sampler.BYTES.coupling: N_("noise for each byte, with any vocabularies"),
+    Sampler.SERVERS.coupling: N_("noise of the model servers, which cannot be replayed"),
+}
+"""What a comparison says of other noise than a number for each token of the vocabulary."""
 _GONE = N_("The server has dropped this comparison: compare again.")
 
 
@@ -237,8 +243,8 @@ def show(battle: Battle, texts: tuple[str, ...], ahead: int | None = None) -> di
     note = _("Seed {seed} · the first {n:,} characters are common to all").format(
         seed=seed, n=common
     )
-    if battle.sampling.by_bytes:
-        note += _(" · noise for each byte, with any vocabularies")
+    if named := _NOISE.get(battle.sampling.coupling):
+        note += f" · {_(named)}"
     if ahead is not None:
         note = _("{n} ahead of you").format(n=ahead) if ahead else _("You are next")
     begun = battle.created_at.timestamp()

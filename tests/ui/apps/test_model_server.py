@@ -137,7 +137,7 @@ def load_by_few_draws(settings):
 
 
 def test_models_without_the_plugin_in_a_process_of_their_own(tmp_path):
-    """One comes later. The web process knows whose noise they draw with."""
+    """One comes later, once it shares their noise. The web process knows whose they draw with."""
     save_small_models(tmp_path, (SERVED,))
     spec = ModelSpec(name=SERVED, folder=tmp_path / SERVED, dtype="float32", device_map="cpu")
     model = load_model(spec, tmp_path)
@@ -156,7 +156,12 @@ def test_models_without_the_plugin_in_a_process_of_their_own(tmp_path):
         engine = EngineProcess(partial(load_by_few_draws, settings), late=late)
         try:
             assert ({*engine.models}, engine.away) == ({*NAMES[:2]}, 1)
-            servers[2].refuses = False
+            # It answers, with noise of its own: proven alone, and again, and never beside others.
+            proof = len(servers[0].requests)
+            servers[2].salt, servers[2].refuses = 1, False
+            until(lambda: len(servers[2].requests) > 2 * proof)
+            assert engine.away == 1
+            servers[2].salt = 0
             until(lambda: not engine.away)
             assert all(map(brings_noise, engine.models.values()))
             asked = Contender(NAMES[0], 7, (300, 400)), Contender(NAMES[2], 7, (300, 400))

@@ -39,6 +39,7 @@ import duckdb
 import httpx
 import torch
 
+from benchmarks.visitors import Http
 from coupled_arena.battles.pair_sampling import new_battle
 from coupled_arena.core.process import threads_beside_a_server
 from coupled_arena.core.prompts import read_library
@@ -70,6 +71,7 @@ class Crowd:
     openings: list[float] = field(default_factory=list)
     memory: list[int] = field(default_factory=list)  # bytes that the web server takes
     processor: float = 0.0  # seconds that the web server has taken
+    own: float = 0.0  # seconds that the visitors have taken, who are in this process
     votes: list[str] = field(default_factory=list)
     refusals: list[str] = field(default_factory=list)
 
@@ -248,11 +250,13 @@ def served(config: Path, db: Path) -> Iterator[App]:
 def crowd(app: App, questions: list[Prompt], people: int, rounds: Rounds) -> Crowd:
     """Let so many visitors play at the same time."""
     met = Crowd()
-    visitors = [Visitor(app.url) for _ in range(people)]
-    over = threading.Event()
+    visitors = [visitor_of(app.url) for _ in range(people)]
+    over, here = threading.Event(), threading.Barrier(people)
     with ThreadPoolExecutor(people + 1) as pool:
+        for each in [pool.submit(here.wait) for _ in range(people)]:  # all threads are there
+            each.result()
         pool.submit(look_in, app, over, met)
-        busy = app.processor
+        busy, own = app.processor, time.process_time()
         started = time.perf_counter()
         asked = [rounds.of(questions, number) for number in range(people)]
         each = zip(visitors, asked, strict=True)
@@ -263,14 +267,18 @@ def crowd(app: App, questions: list[Prompt], people: int, rounds: Rounds) -> Cro
         finally:
             over.set()
         met.seconds = time.perf_counter() - started
-        met.processor = app.processor - busy
+        met.processor, met.own = app.processor - busy, time.process_time() - own
     return met
+
+
+def visitor_of(url: str) -> Visitor:
+    return Visitor(url, http=Http(url))  # type: ignore[arg-type]
 
 
 def leave(app: App, questions: list[Prompt], tabs: int) -> None:
     """Close so many tabs in mid-answer; a second later as many newcomers ask."""
     with ThreadPoolExecutor(tabs) as pool:
-        visitors = [Visitor(app.url) for _ in range(2 * tabs)]
+        visitors = [visitor_of(app.url) for _ in range(2 * tabs)]
         asked = questions_for(questions, tabs)
 
         def begin(visitor: Visitor, question: Prompt) -> Iterator[dict] | None:
@@ -294,7 +302,7 @@ def play(
     for question in questions:
         if newcomers:
             visitor.http.close()
-            visitor = Visitor(str(visitor.http.base_url))
+            visitor = visitor_of(str(visitor.http.base_url))
         started = time.perf_counter()
         spoken: list[float] = []
 
@@ -403,7 +411,7 @@ def report(
         f"end after {typical(met.ends)}, page opens in {typical(met.openings)}; "
         f"{len(met.votes)} votes, {lost} lost, {len({*met.votes})} different, "
         f"{len(met.refusals)} refusals; the server takes {met.processor / met.seconds:.2f} "
-        f"processors and {megabytes(met.memory)}",
+        f"processors and {megabytes(met.memory)}, the visitors {met.own / met.seconds:.2f}",
         flush=True,
     )
 

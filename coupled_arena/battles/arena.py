@@ -279,7 +279,7 @@ class Arena:
 
     def explain(self, owner: str, vote: str, criteria: object, comment: object) -> None:
         """Store why a vote of the visitor's was cast; see `Votes.explain`."""
-        self._votes.explain(owner, vote, criteria, comment, self._rounds.all())
+        self._votes.explain(owner, vote, criteria, comment, self._rounds.own(owner))
 
     def check_named(self, owner: str, text: str) -> None:
         """Keep a visitor's rounds blind when named models are to answer a text.
@@ -303,8 +303,8 @@ class Arena:
         place. A vote that can be undone counts at once.
         """
         newest = self.newest(owner)
-        for current in self._rounds.all():
-            if current is asking or current.owner != owner or not current.asks(text):
+        for current in self._rounds.own(owner):
+            if current is asking or not current.asks(text):
                 continue
             with current.changing:
                 state = current.state
@@ -339,8 +339,8 @@ class Arena:
             self._keep_blind(current.owner, prompt.text, _ASKED_TWICE, _ASKED_AGAIN, current)
             current.change(pending=(prompt, self.worker.submit(request)))
             self._rounds.add(current)
-            for other in self._rounds.all():
-                if other.owner == current.owner and other is not current:
+            for other in self._rounds.own(current.owner):
+                if other is not current:
                     other.stop_waiting()
 
     def _settle(self, current: Round) -> None:

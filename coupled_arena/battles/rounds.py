@@ -150,6 +150,7 @@ def commitment_of(battle: Battle) -> str:
 
 ROUND_LIFETIME = 6 * 3600.0  # seconds
 REVEALED_LIFETIME = 600.0  # of one that its owner has asked another question after
+_SWEEP = 60.0  # seconds between two looks at everybody's rounds
 
 
 @dataclass(frozen=True)
@@ -269,19 +270,28 @@ class OpenRounds:
     """The rounds of this process, each under an unguessable id and tied to who opened it."""
 
     def __init__(self) -> None:
-        self._rounds: dict[str, Round] = {}
+        self._rounds: dict[str, dict[str, Round]] = {}  # by owner, and by id in their order
+        self._swept = time.monotonic()
         self._lock = threading.Lock()
 
     def add(self, current: Round) -> None:
         """Open a round."""
         with self._lock:
-            self._forget_old()
-            self._rounds[current.id] = current
+            now = time.monotonic()
+            if now - self._swept > _SWEEP:
+                self._swept = now
+                self._rounds = {owner: own for owner in self._rounds if (own := self._kept(owner))}
+            self._rounds[current.owner] = self._kept(current.owner) | {current.id: current}
 
     def all(self) -> list[Round]:
         """Return those of everybody."""
         with self._lock:
-            return list(self._rounds.values())
+            return [current for own in self._rounds.values() for current in own.values()]
+
+    def own(self, owner: str) -> list[Round]:
+        """Return those of a visitor, the newest last."""
+        with self._lock:
+            return list(self._kept(owner).values())
 
     def of(self, owner: str, round_id: str) -> Round:
         """Return a visitor's round.
@@ -292,9 +302,9 @@ class OpenRounds:
             It is not open, or not theirs.
         """
         with self._lock:
-            current = self._rounds.get(round_id)
+            current = self._kept(owner).get(round_id)
         # One answer for "not yours" and "not there": a guess must not learn which.
-        if current is None or current.owner != owner:
+        if current is None:
             raise VoteError(_("This round is not open (any more): ask a new question."))
         return current
 
@@ -303,20 +313,18 @@ class OpenRounds:
 
         One that has broken off is left where it is.
         """
-        with self._lock:
-            self._forget_old()
-            own = [r for r in self._rounds.values() if r.owner == owner and not r.state.error]
-        return own[-1].id if own else None
+        return next((r.id for r in reversed(self.own(owner)) if not r.state.error), None)
 
-    def _forget_old(self) -> None:
-        now = time.monotonic()
-        newest = {r.owner: key for key, r in self._rounds.items()}
+    def _kept(self, owner: str) -> dict[str, Round]:
+        """Return a visitor's rounds that are not over for long, the newest last."""
+        own, now = self._rounds.get(owner, {}), time.monotonic()
+        last = next(reversed(own), None)
 
-        def lifetime(key: str, current: Round) -> float:
-            done = current.state.reveal is not None and newest[current.owner] != key
+        def lifetime(current: Round) -> float:
+            done = current.state.reveal is not None and current.id != last
             return REVEALED_LIFETIME if done else ROUND_LIFETIME
 
-        self._rounds = {k: r for k, r in self._rounds.items() if now - r.opened < lifetime(k, r)}
+        return {key: each for key, each in own.items() if now - each.opened < lifetime(each)}
 
 
 # Whether a question can be answered, whichever models answer it.

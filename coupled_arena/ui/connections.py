@@ -7,6 +7,7 @@ not read its answer. An answer that goes on, such as a stream of events, is neve
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import logging
 import socket
@@ -39,6 +40,7 @@ _USED_UP = (errno.EMFILE, errno.ENFILE)
 _LOOK = 5.0  # seconds between two looks at a connection
 HEADER, BODY, READING = 15.0, 30.0, 60.0  # seconds that a peer has for each
 _PACE = 1 << 14  # bytes; a body gets one more second for each, an answer `READING` for each
+_GATHERED = 1 << 16  # bytes that are sent without waiting for more
 _QUIET = 60.0  # seconds between two lines of the log
 _FULL = N_("The server has too many open connections. Try again in a few seconds.")
 
@@ -227,6 +229,52 @@ class Leaving:
             await self._app(scope, receive, send)
 
 
+class Gathering:
+    """A transport that sends at once what it is given in one turn of the event loop.
+
+    An answer is given in three pieces. To send one, Python's lock is released, and the event loop
+    waits until other threads return it.
+
+    Parameters
+    ----------
+    transport : asyncio.Transport
+        Sends it; it also does all else that a transport does.
+    loop : asyncio.AbstractEventLoop
+    """
+
+    def __init__(self, transport: Any, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport = transport
+        self._loop = loop
+        self._given: list[bytes] = []
+        self._size = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        """Send data before the event loop does something else."""
+        if not self._given:
+            self._loop.call_soon(self._send)
+        self._given.append(data)
+        self._size += len(data)
+        if self._size >= _GATHERED:
+            self._send()
+
+    def close(self) -> None:
+        """Send what there is, and close the connection."""
+        self._send()
+        self._transport.close()
+
+    def get_write_buffer_size(self) -> int:
+        """Return how many bytes are not sent yet."""
+        return self._size + int(self._transport.get_write_buffer_size())
+
+    def _send(self) -> None:
+        data, self._given, self._size = b"".join(self._given), [], 0
+        if data and not self._transport.is_closing():
+            self._transport.write(data)
+
+
 class Patient(H11Protocol):
     """uvicorn's connection, which is closed when its peer does not do its part.
 
@@ -245,7 +293,7 @@ class Patient(H11Protocol):
 
     def connection_made(self, transport: Any) -> None:
         """Take a connection, if need be in place of another."""
-        super().connection_made(transport)
+        super().connection_made(Gathering(transport, self.loop))  # type: ignore[arg-type]
         self._look_again()
         if leaves := self._room.enter(self, self.client[0] if self.client else ""):
             _tell()

@@ -11,8 +11,9 @@ from collections import Counter
 import pytest
 import torch
 
+from coupled_arena.battles import rounds
 from coupled_arena.battles.pair_sampling import new_battle
-from coupled_arena.battles.rounds import REVEALED_LIFETIME
+from coupled_arena.battles.rounds import REVEALED_LIFETIME, ROUND_LIFETIME
 from coupled_arena.core.errors import PromptError, SettingsError, VoteError
 from coupled_arena.core.records import Finish, Mode, Prompt, Sampling, Source, commitment
 from tests.counted import counted, vote_count
@@ -227,6 +228,19 @@ def test_what_was_revealed_before_the_last_question_is_forgotten_first(make_aren
         arena.view("eve", old)
     assert [arena.view(*each).reveal is None for each in kept] == [True, False, False]
     assert (arena.newest("eve"), arena.newest("bob")) == (last, of_bob)
+
+
+def test_rounds_of_visitors_who_never_come_back_are_forgotten(make_arena, monkeypatch):
+    monkeypatch.setattr(rounds, "_SWEEP", 0.0)
+    arena = make_arena()
+    kept = [played(arena, owner) for owner in ("eve", "dan")][1]
+    for each in arena._rounds.own("eve"):
+        each.opened -= ROUND_LIFETIME
+    assert {each.owner for each in arena._rounds.all()} == {"eve", "dan"}
+    assert arena.newest("eve") is None
+    new = played(arena, "bob")
+    assert {each.owner for each in arena._rounds.all()} == {"dan", "bob"}
+    assert (arena.newest("dan"), arena.newest("bob"), arena.newest("cas")) == (kept, new, None)
 
 
 def test_three_models_are_voted_on_by_an_order(make_arena, store):

@@ -64,6 +64,6 @@ def test_a_round_that_is_over_is_still_explained(arena, store):  # noqa: F811
     vote = arena.view("eve", first).recorded.vote
     arena.ask("eve", QUESTION)
     arena.confirm("eve", first)
-    arena._rounds._rounds.pop(first)
+    arena._rounds._rounds["eve"].pop(first)
     arena.explain("eve", vote, ["safety"], "")
     assert standing(store) == [(["safety"], "")]

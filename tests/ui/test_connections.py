@@ -13,7 +13,7 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
-from coupled_arena.ui.connections import BODY, HEADER, READING, Patient, Room
+from coupled_arena.ui.connections import BODY, HEADER, READING, Gathering, Patient, Room
 from tests.patience import PATIENCE, until
 
 FULL = "The server has too many open connections. Try again in a few seconds."
@@ -31,8 +31,19 @@ class Loop:
 
     now = 0.0
 
+    def __init__(self):
+        self.soon = []
+
     def time(self):
         return self.now
+
+    def call_soon(self, what):
+        self.soon.append(what)
+
+    def turn(self):
+        soon, self.soon = self.soon, []
+        for what in soon:
+            what()
 
     def call_later(self, _seconds, _what):
         return self
@@ -52,7 +63,7 @@ class Transport:
     """The server's end of a connection."""
 
     def __init__(self, host):
-        self.host, self.sent, self.closed, self.unread = host, b"", "", 0
+        self.host, self.sent, self.closed, self.unread, self.pieces = host, b"", "", 0, 0
 
     def get_extra_info(self, name):
         return {"peername": (self.host, 1), "sockname": ("127.0.0.1", 2)}.get(name)
@@ -62,6 +73,7 @@ class Transport:
 
     def write(self, data):
         self.sent += data
+        self.pieces += 1
 
     def get_write_buffer_size(self):
         return self.unread
@@ -88,7 +100,8 @@ class Peers:
 
     def one(self, sent=b"", host="192.0.2.1"):
         connection = Patient(self.config, ServerState(), {}, self.loop, room=self.room)
-        connection.connection_made(Transport(host))
+        connection.wire = Transport(host)
+        connection.connection_made(connection.wire)
         if sent:
             connection.data_received(sent)
         self.all.append(connection)
@@ -152,13 +165,52 @@ def test_a_long_answer_that_is_read_slowly_is_not_cut():
     peers = Peers()
     slow, drips = peers.one(WHOLE), peers.one(WHOLE)
     for each in (slow, drips):
-        each.transport.unread = 3_000_000
+        each.wire.unread = 3_000_000
         each.pause_writing()
     for _ in range(5 * round(READING)):
-        slow.transport.unread -= 9_000
-        drips.transport.unread -= 1
+        slow.wire.unread -= 9_000
+        drips.wire.unread -= 1
         peers.after(1)
     assert closed(slow, drips) == ["", "aborted"]
+
+
+def test_what_is_given_in_one_turn_of_the_event_loop_is_sent_at_once():
+    loop, wire = Loop(), Transport("192.0.2.1")
+    one = Gathering(wire, loop)
+    for each in (b"head", b"", b"body"):
+        one.write(each)
+    assert (wire.sent, one.get_write_buffer_size()) == (b"", 8)
+    loop.turn()
+    assert (wire.sent, wire.pieces, one.get_write_buffer_size()) == (b"headbody", 1, 0)
+    one.write(b"more")
+    loop.turn()
+    loop.turn()
+    assert (wire.sent, wire.pieces) == (b"headbodymore", 2)
+    one.write(b" and the end")
+    one.close()
+    assert (wire.sent, wire.closed) == (b"headbodymore and the end", "closed")
+    loop.turn()
+    assert wire.pieces == 3
+
+
+def test_large_answers_are_not_gathered():
+    """What an application gives while the event loop stands still would fill the memory."""
+    loop, wire = Loop(), Transport("192.0.2.1")
+    one = Gathering(wire, loop)
+    for _ in range(100):
+        one.write(b"x" * 30_000)
+        assert one.get_write_buffer_size() < 1 << 16
+    loop.turn()
+    assert (len(wire.sent), wire.pieces) == (3_000_000, 34)
+
+
+def test_what_is_given_before_a_connection_is_cut_off_is_dropped():
+    loop, wire = Loop(), Transport("192.0.2.1")
+    one = Gathering(wire, loop)
+    one.write(b"words")
+    one.abort()
+    loop.turn()
+    assert (wire.sent, wire.closed) == (b"", "aborted")
 
 
 def test_what_is_closed_and_not_read_is_cut():

@@ -39,7 +39,6 @@ import duckdb
 import httpx
 import torch
 
-from benchmarks.visitors import Http
 from coupled_arena.battles.pair_sampling import new_battle
 from coupled_arena.core.process import threads_beside_a_server
 from coupled_arena.core.prompts import read_library
@@ -51,6 +50,7 @@ from coupled_arena.generation.lockstep import LockstepEngine, decode
 from coupled_arena.generation.running import Request
 from coupled_arena.generation.turns import next_request
 from tests.patience import PATIENCE, until
+from tests.ui.plain_http import Http
 from tests.ui.raw_client import QUESTION, Visitor, speak
 from tests.ui.server import free_port
 

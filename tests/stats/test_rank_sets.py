@@ -277,18 +277,24 @@ def in_clusters(covariance, clusters):
 
 
 @pytest.mark.parametrize(("k", "clusters"), [(3, 6), (4, 10), (8, 5)])
-@pytest.mark.parametrize("scope", Scope)
-def test_of_few_prompts_the_cut_off_is_that_of_means_and_their_own_covariance(k, clusters, scope):
+@pytest.mark.parametrize(
+    ("scope", "least"), [*((scope, 1) for scope in Scope), (Scope.JOINT, 0.01)]
+)
+def test_of_few_prompts_the_cut_off_is_that_of_means_and_their_own_covariance(
+    k, clusters, scope, least
+):
     """Prompts are drawn, their means compared, and their covariance is taken from them."""
-    draws = 40_000
+    draws, covariance = 40_000, np.diag(np.geomspace(least, 1, k))
+    values, vectors = np.linalg.eigh(shrunk(covariance, clusters - 1))
     drawn = np.random.default_rng(3).standard_normal((draws, clusters, k))
+    drawn = drawn * np.sqrt(np.maximum(values, 0)) @ vectors.T
     mean = drawn.mean(axis=1)
     apart = drawn - mean[:, None]
     found = np.einsum("ngi,ngj->nij", apart, apart) / (clusters * (clusters - 1))
     pairs = [(i, j) for i, j in combinations(range(k), 2) if scope is Scope.JOINT or i == 0]
     variance = [found[:, i, i] + found[:, j, j] - 2 * found[:, i, j] for i, j in pairs]
     t = [np.abs(mean[:, i] - mean[:, j]) for i, j in pairs] / np.sqrt(variance)
-    sets = rank_sets(in_clusters(np.eye(k), clusters), 0.05, scope=scope)
+    sets = rank_sets(in_clusters(covariance, clusters), 0.05, scope=scope)
     cutoff = student.isf(norm.sf(sets.critical_value), clusters - 1)
     # The cut-off is the largest of k quantiles of the same law where each model has its own.
     over = 3 * np.sqrt(0.05 * 0.95 * (1 / draws + 1 / DRAWS)) * (1 if scope is Scope.JOINT else 2)

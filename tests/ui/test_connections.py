@@ -191,6 +191,7 @@ def test_what_is_given_in_one_turn_of_the_event_loop_is_sent_at_once():
     assert (wire.sent, wire.closed) == (b"headbodymore and the end", "closed")
     loop.turn()
     assert wire.pieces == 3
+    assert isinstance(Peers().one().transport, Gathering)
 
 
 def test_large_answers_are_not_gathered():

@@ -51,7 +51,6 @@ from coupled_arena.ui.waiting import holding, listen
 _log = logging.getLogger(__name__)
 _MAX_EVENTS = 400  # running events of all visitors; each watched round is one
 _LOOK = 0.01  # seconds between looks at the queue of events while it is empty
-_GARBAGE = 10_000, 20, 50  # looks for it took a twentieth of the time while four hundred people ask
 _LAST_ANSWERS = 2  # seconds that open connections get once the server stops
 
 
@@ -73,7 +72,6 @@ def launch(settings: Settings, *, annotate: bool = False, example: bool = False)
             server = _Server(services, _address(listening))
         gc.collect()
         gc.freeze()  # to look through models and libraries took .3 s, in mid-answer
-        gc.set_threshold(*_GARBAGE)
         # The signal that stopped the server comes again once it has stopped.
         with suppress(KeyboardInterrupt):
             server.run(sockets=[listening])

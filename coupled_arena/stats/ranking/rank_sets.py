@@ -109,6 +109,7 @@ class Separation:
         self._draws = draws
         self._apart = Distances.of(estimate)
         self._pairs = np.stack(np.triu_indices(len(self._theta), 1))
+        self._degrees = _shared_degrees(estimate)
         self._largest: dict[Scope, FloatArray] = {}
 
     def rank_sets(
@@ -190,9 +191,9 @@ class Separation:
         first, second = pairs
         signs = np.where(self._theta[first] < self._theta[second], -1.0, 1.0)
         sd = signs * self._apart.sd[first, second]
-        degrees = self._degrees()
-        if degrees is not None:
-            yield from self._drawn_with_wishart(pairs, np.sign(sd) * np.isfinite(sd), degrees)
+        if self._degrees is not None:
+            signs = np.where(np.isfinite(sd), signs, 0.0)
+            yield from self._drawn_with_wishart(pairs, signs, self._degrees)
             return
         root = _root(self._apart.covariance)
         normal = _standard_normal(self._draws, len(root))
@@ -225,23 +226,23 @@ class Separation:
 
     def _as_normal(self, drawn: FloatArray) -> FloatArray:
         """Return what the normal law puts as far out, as `Distances.estimated` has it."""
-        degrees = self._degrees()
-        if degrees is None:
+        if self._degrees is None:
             return drawn
-        return np.sign(drawn) * np.interp(np.abs(drawn), *_student(degrees))
+        return np.sign(drawn) * np.interp(np.abs(drawn), *_student(self._degrees))
 
-    def _degrees(self) -> float | None:
-        """Return how well clusters tell the covariance that all differences share, if not well.
 
-        Each difference by itself is held against Student's t, so two models need no more.
-        """
-        k, tastes = len(self._theta), self._estimate.tastes
-        if k < 3:
-            return None
-        found = None if tastes is None else tastes.degrees
-        if found is None and self._estimate.clusters is not None:
-            found = float(np.median(self._estimate.degrees[np.triu_indices(k, 1)]))
-        return found if found is not None and 0 < found < _KNOWN else None
+def _shared_degrees(estimate: Estimate) -> float | None:
+    """Return how well clusters tell the covariance that all differences share, if not well.
+
+    Each difference by itself is held against Student's t, so two models need no more.
+    """
+    k, tastes = len(estimate.theta), estimate.tastes
+    if k < 3:
+        return None
+    found = None if tastes is None else tastes.degrees
+    if found is None and estimate.clusters is not None:
+        found = float(np.median(estimate.degrees[np.triu_indices(k, 1)]))
+    return found if found is not None and 0 < found < _KNOWN else None
 
 
 def shrunk(covariance: FloatArray, degrees: float) -> FloatArray:

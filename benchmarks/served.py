@@ -42,13 +42,13 @@ from coupled_arena.core.errors import ModelError
 from coupled_arena.core.prompts import read_prompts
 from coupled_arena.core.settings import load_settings, resource
 from coupled_arena.generation.loading import load
-from coupled_arena.generation.server_check import PROMPT, check_servers
+from coupled_arena.generation.server_check import PLAIN, PROMPT, check_servers
 from tests.generation.chi_square import chi_square_p
 from tests.ui.server import free_port
 
 PATIENCE = 600  # seconds to start, on a processor with two cores
 TOLD = 20  # likeliest tokens that a server tells
-PROMPTS = 100
+PROMPTS, LENGTH = 100, 48  # answers that are compared, and their tokens
 DRAFT = {"method": "ngram", "num_speculative_tokens": 4}
 PLUGINS = {
     "cuda": "coupled_arena.generation.vllm_runner_v2:AmbientNoise",
@@ -181,19 +181,21 @@ def start(given: argparse.Namespace, name: str, options: Sequence[str]) -> Serve
     command = [given.vllm, "-m", "vllm.entrypoints.openai.api_server", "--model", given.folder]
     command += ["--served-model-name", given.folder.name, "--port", str(port)]
     command += ["--host", "127.0.0.1", "--max-model-len", "2048", *of_device, *options]
-    process = subprocess.Popen(
-        [*command, *shlex.split(given.options)],
-        env={**os.environ, "VLLM_NO_USAGE_STATS": "1", **environment},
-        stdout=log.open("wb"),
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    )
+    with log.open("wb") as said:
+        process = subprocess.Popen(
+            [*command, *shlex.split(given.options)],
+            env={**os.environ, "VLLM_NO_USAGE_STATS": "1", **environment},
+            stdout=said,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
     return Server(name, f"http://127.0.0.1:{port}", process, log)
 
 
 def asked(server: Server, requests: Sequence[dict[str, Any]], at_once: int = 64) -> list[Any]:
     """Return the answers to requests, so many of them at once."""
-    fixed = {"return_token_ids": True, "top_k": -1, "min_p": 0.0, "repetition_penalty": 1.0}
+    # By name: a server takes what is left out from defaults of the model.
+    fixed: dict[str, Any] = {"return_token_ids": True, "top_p": 1.0, "top_k": -1, **PLAIN}
 
     async def one(to: httpx.AsyncClient, request: dict[str, Any]) -> Any:
         answer = await to.post("/completions", json={**fixed, **request})
@@ -222,7 +224,7 @@ def alike(one: Server, other: Server) -> dict[str, int]:
     """Return how many answers are the same: with one seed, with another, and asked again."""
 
     def answers(server: Server, first: int) -> list[list[int]]:
-        told = asked(server, sampled(PROMPTS, 48, first))
+        told = asked(server, sampled(PROMPTS, LENGTH, first))
         return [choice["token_ids"] for choice in told]
 
     here = answers(one, 0)

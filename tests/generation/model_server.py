@@ -163,7 +163,7 @@ class ModelServer:
         batch = self.model.start_batch()
         with self._lock:
             batch.add([prompt])
-        words, laws = [], []
+        words, laws, tokens = [], [], []
         for position in range(asked["max_tokens"]):
             logits = batch.logits * SHARP
             if self.ambient or self.own == "apart":
@@ -173,6 +173,7 @@ class ModelServer:
                 by = asked["seed"] if self.own == "by seed" else 0
                 token = (logits + own_noise(by, len(prompt) + position, logits)).argmax(1)
             words.append(tokenizer().decode(token))
+            tokens.append(int(token))
             law = logits[0].log_softmax(0)
             law = law + from_numpy(blur.uniform(-self.blurs, self.blurs, len(law)))
             told = [*law.topk(asked.get("logprobs", 0)).indices.tolist(), int(token)]
@@ -180,6 +181,7 @@ class ModelServer:
             with self._lock:
                 batch.advance(token)
         choice = {"index": 0, "text": "".join(words), "finish_reason": "length"}
+        choice |= {"token_ids": tokens} if asked.get("return_token_ids") else {}
         own = [law[word] for law, word in zip(laws, words, strict=True)]
         if "logprobs" in asked:
             choice["logprobs"] = {"tokens": words, "token_logprobs": own, "top_logprobs": laws}

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 _Url = Annotated[
     str, typer.Argument(metavar="URL", help="Address of a server, such as http://gpu-1:8000.")
 ]
-AMBIENT = "coupled_arena.generation.vllm_plugin:AmbientNoise"
 
 
 def server_check(
@@ -135,6 +134,7 @@ def _finding(server: CheckedServer, *, own: bool) -> str:
         return f"{counts}: more than chance gives, but not all, so nothing is proven"
     if own:
         return counts
-    if server.noise == "own requests":
-        return f"{counts}: it couples only the arena's requests. Start it with {AMBIENT}"
-    return f"{counts}. Start it with --logits-processors {AMBIENT}"
+    from coupled_arena.generation.served_draw import option
+
+    only = ": it couples only the arena's requests" if server.noise == "own requests" else ""
+    return f"{counts}{only}. Start it with {option('AmbientNoise')}"

@@ -24,7 +24,9 @@ from coupled_arena.generation.noise import GumbelCache
 from coupled_arena.generation.sampling import draw, draw_at, outcome_scores
 from coupled_arena.generation.vocabulary import Vocabulary
 
-PLUGIN = "coupled_arena.generation.vllm_plugin:CoupledNoise"
+_FIRST_RUNNER, _SECOND_RUNNER = (
+    f"coupled_arena.generation.{module}" for module in ("vllm_plugin", "vllm_runner_v2")
+)
 ARGUMENT = "coupled_arena"  # the name among a request's extra arguments
 NOISE_VERSION = 1
 _MOST_STOPS = 1000
@@ -216,11 +218,19 @@ def is_proof(answer: Sequence[int]) -> bool:
     return len(answer) >= PROOF_TOKENS and max(marks) < 16 and answer[_DIGITS] == NOISE_VERSION
 
 
+def option(plugin: str) -> str:
+    """Return the option of vLLM's default runner, and of its first, that loads such a class."""
+    return (
+        f"--logits-processors {_SECOND_RUNNER}:{plugin} "
+        f"(with VLLM_USE_V2_MODEL_RUNNER=0: {_FIRST_RUNNER}:{plugin})"
+    )
+
+
 def objection(answer: Sequence[int], expected: Sequence[int]) -> str | None:
     """Return why a server's answer proves nothing; None where it is the one expected."""
     marks, given = _DIGITS, list(answer[: len(expected)])
     if len(given) != len(expected) or not is_proof(given):
-        return f"it does not draw with this noise. Start vLLM with --logits-processors {PLUGIN}"
+        return f"it does not draw with this noise. Start vLLM with {option('CoupledNoise')}"
     if given[:marks] != expected[:marks]:
         theirs, ours = ("".join(f"{d:x}" for d in of[:marks]) for of in (given, list(expected)))
         return (

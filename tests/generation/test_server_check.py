@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from contextlib import ExitStack
 
 import pytest
@@ -10,7 +11,9 @@ import torch
 
 from coupled_arena.core.catalog import ModelSpec
 from coupled_arena.generation.huggingface import load_model
+from coupled_arena.generation.served_draw import option
 from tests.generation.model_server import ModelServer, running
+from tests.installed import REPOSITORY
 from tests.small_models import NAMES, save_small_models
 
 
@@ -118,6 +121,17 @@ def test_keys_and_addresses(serve, models, call, monkeypatch):
     )
     code, _, _ = call("server-check", server.url, server.url, *(3 * given[:2]))
     assert code == 2
+
+
+@pytest.mark.parametrize("plugin", ["CoupledNoise", "AmbientNoise"])
+def test_the_options_name_classes_of_both_runners(plugin):
+    """vLLM refuses to start with the plugin of the other runner."""
+    named = re.findall(r"([\w.]+):(\w+)", option(plugin))
+    assert [module.rpartition(".")[2] for module, _ in named] == ["vllm_runner_v2", "vllm_plugin"]
+    for module, name in named:
+        file = REPOSITORY / module.replace(".", "/")
+        source = file.with_suffix(".py").read_text(encoding="utf-8")
+        assert re.search(rf"^class {name}\(", source, re.MULTILINE)
 
 
 def test_a_server_that_fails_is_named(serve, models, call):

@@ -28,7 +28,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -57,7 +57,8 @@ PLUGINS = {
 # A processor knows the first runner alone. It ends at a request with a seed whose prompt it reads
 # in two parts, with or without the plugin.
 OF_DEVICE = {
-    "cuda": (["--kv-cache-memory-bytes", str(2 << 30)], {}),
+    # Else each would want all that is free, and more than the others leave.
+    "cuda": (["--kv-cache-memory-bytes", str(2 << 30), "--gpu-memory-utilization", "0.1"], {}),
     "cpu": (
         ["--no-enable-chunked-prefill", "--enforce-eager"],
         {"VLLM_USE_V2_MODEL_RUNNER": "0", "VLLM_CPU_KVCACHE_SPACE": "2"},
@@ -147,17 +148,19 @@ def started(given: argparse.Namespace) -> Iterator[dict[str, Server]]:
     """Start all servers at once; yield those that open, by name."""
     given.work.mkdir(parents=True, exist_ok=True)
     plugin = ["--logits-processors", PLUGINS[given.device]]
-    asked = {
+    options = {
         f"{kind} {dtype}": ["--dtype", dtype, *(plugin if kind == "coupled" else [])]
         for kind in ("coupled", "plain")
         for dtype in ("float32", "bfloat16")
     }
     if given.draft:
         draft = ["--speculative-config", json.dumps(DRAFT)]
-        asked["drafted float32"] = ["--dtype", "float32", *plugin, *draft]
-    servers = {name: start(given, name, options) for name, options in asked.items()}
-    began, opened = time.monotonic(), dict[str, Server]()
+        options["drafted float32"] = ["--dtype", "float32", *plugin, *draft]
+    servers, opened = dict[str, Server](), dict[str, Server]()
+    began = time.monotonic()
     try:
+        for name, each in options.items():
+            servers[name] = start(given, name, each)
         for name, server in servers.items():
             try:
                 while not server.answers():
@@ -170,7 +173,7 @@ def started(given: argparse.Namespace) -> Iterator[dict[str, Server]]:
         yield opened
     finally:
         for server in servers.values():
-            if server.process.poll() is None:
+            with suppress(ProcessLookupError):  # its engine may live on where it has ended
                 os.killpg(server.process.pid, signal.SIGKILL)
             server.process.wait()
 

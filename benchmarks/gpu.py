@@ -30,11 +30,10 @@ from coupled_arena.core.catalog import ModelSpec
 from coupled_arena.core.settings import load_settings
 from coupled_arena.generation.loading import load
 from coupled_arena.generation.noise import gumbel_blocks, noise_words
-from coupled_arena.generation.served_draw import ARGUMENT, ServedDraw
+from coupled_arena.generation.served_draw import ARGUMENT, SECOND_RUNNER, ServedDraw
 from coupled_arena.generation.weights import local_folder
 
 COMPARED = ("generate", "ours", "bare")
-RUNNER_V2 = "coupled_arena.generation.vllm_runner_v2:CoupledNoise"
 COPIED = 1 << 29  # bytes
 
 
@@ -159,7 +158,10 @@ def vllm(spec: ModelSpec, cache: Path) -> dict[str, generation.Engine]:
         return {"temperature": 0, "extra_args": {ARGUMENT: draw.to_argument()}}
 
     own = {"temperature": nucleus.temperature, "top_p": nucleus.top_p}
-    return {"vllm": engine([], lambda _: own), "vllm coupled": engine([RUNNER_V2], coupled)}
+    return {
+        "vllm": engine([], lambda _: own),
+        "vllm coupled": engine([f"{SECOND_RUNNER}:CoupledNoise"], coupled),
+    }
 
 
 if __name__ == "__main__":

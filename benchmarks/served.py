@@ -42,6 +42,7 @@ from coupled_arena.core.errors import ModelError
 from coupled_arena.core.prompts import read_prompts
 from coupled_arena.core.settings import load_settings, resource
 from coupled_arena.generation.loading import load
+from coupled_arena.generation.served_draw import FIRST_RUNNER, SECOND_RUNNER
 from coupled_arena.generation.server_check import PLAIN, PROMPT, check_servers
 from tests.generation.chi_square import chi_square_p
 from tests.ui.server import free_port
@@ -51,8 +52,8 @@ TOLD = 20  # likeliest tokens that a server tells
 PROMPTS, LENGTH = 100, 48  # answers that are compared, and their tokens
 DRAFT = {"method": "ngram", "num_speculative_tokens": 4}
 PLUGINS = {
-    "cuda": "coupled_arena.generation.vllm_runner_v2:AmbientNoise",
-    "cpu": "coupled_arena.generation.vllm_plugin:AmbientNoise",
+    "cuda": f"{SECOND_RUNNER}:AmbientNoise",
+    "cpu": f"{FIRST_RUNNER}:AmbientNoise",
 }
 # A processor knows the first runner alone. It ends at a request with a seed whose prompt it reads
 # in two parts, with or without the plugin.

@@ -24,7 +24,7 @@ from coupled_arena.generation.noise import GumbelCache
 from coupled_arena.generation.sampling import draw, draw_at, outcome_scores
 from coupled_arena.generation.vocabulary import Vocabulary
 
-_FIRST_RUNNER, _SECOND_RUNNER = (
+FIRST_RUNNER, SECOND_RUNNER = (
     f"coupled_arena.generation.{module}" for module in ("vllm_plugin", "vllm_runner_v2")
 )
 ARGUMENT = "coupled_arena"  # the name among a request's extra arguments
@@ -221,8 +221,8 @@ def is_proof(answer: Sequence[int]) -> bool:
 def option(plugin: str) -> str:
     """Return the option of vLLM's default runner, and of its first, that loads such a class."""
     return (
-        f"--logits-processors {_SECOND_RUNNER}:{plugin} "
-        f"(with VLLM_USE_V2_MODEL_RUNNER=0: {_FIRST_RUNNER}:{plugin})"
+        f"--logits-processors {SECOND_RUNNER}:{plugin} "
+        f"(with VLLM_USE_V2_MODEL_RUNNER=0: {FIRST_RUNNER}:{plugin})"
     )
 
 

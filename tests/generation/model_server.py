@@ -63,6 +63,8 @@ class ModelServer:
     own : str
         How it draws them otherwise. "apart" from all other servers, whatever the seed; "by seed",
         position and token, as servers without a plugin do; or "alike" for every seed.
+    stream : int
+        Which noise it has where that is "apart" from all others.
     blurs : float
         By how much it misstates each log-probability, at most.
     tells : int
@@ -90,6 +92,7 @@ class ModelServer:
     rooted: bool = True
     ambient: bool = True
     own: str = "apart"
+    stream: int = 1
     blurs: float = 0.0
     tells: int = 20
     alter: object = staticmethod(lambda tokens: tokens)
@@ -167,7 +170,7 @@ class ModelServer:
         for position in range(asked["max_tokens"]):
             logits = batch.logits * SHARP
             if self.ambient or self.own == "apart":
-                place = [(seed if self.ambient else hash(self.url) % 2**64, 0, position)]
+                place = [(seed if self.ambient else self.stream, 0, position)]
                 token = ambient_ids(logits, noise, filters, place)
             else:
                 by = asked["seed"] if self.own == "by seed" else 0

@@ -139,7 +139,7 @@ class StockServer(ModelServer):
 
     def _noise(self, seed, position, scores):
         self._drawn += 1
-        by = {"apart": [hash(self.url) % 2**32 + self._drawn], "alike": [0]}.get(self.own, [seed])
+        by = {"apart": [self.stream, self._drawn], "alike": [0]}.get(self.own, [seed])
         return own_noise((self.salt, *by), position, scores)
 
     def _logits(self, context):

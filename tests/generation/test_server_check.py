@@ -184,7 +184,7 @@ def test_what_noise_of_the_servers_needs_is_said(serve, models, call):
 @pytest.mark.parametrize("own", ["apart", "alike"])
 def test_words_that_no_seed_makes_alike_prove_nothing(serve, models, call, own):
     """Servers that ignore seeds may well answer the same each time."""
-    pair = [serve(models[0], own=own, **STOCK) for _ in range(2)]
+    pair = [serve(models[0], own=own, stream=n, **STOCK) for n in range(2)]
     code, found = checked(call, *pair)
     assert code == 1
     assert (found["shared"], found["noise_of"]) == (False, None)

@@ -31,6 +31,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import httpx
@@ -40,7 +41,7 @@ from benchmarks.model_servers import questions, timed
 from coupled_arena.core.catalog import ModelSpec
 from coupled_arena.core.errors import ModelError
 from coupled_arena.core.prompts import read_prompts
-from coupled_arena.core.settings import load_settings, resource
+from coupled_arena.core.settings import resource
 from coupled_arena.generation.loading import load
 from coupled_arena.generation.served_draw import FIRST_RUNNER, SECOND_RUNNER
 from coupled_arena.generation.server_check import PLAIN, PROMPT, check_servers
@@ -241,9 +242,9 @@ def alike(one: Server, other: Server) -> dict[str, int]:
 def sampled(count: int, tokens: int, first: int, **more: Any) -> list[dict[str, Any]]:
     """Return requests, each with a seed of its own."""
     texts = [prompt.text for prompt in read_prompts(resource("data/prompts.jsonl"))][:PROMPTS]
-    law = {"temperature": 0.7, "top_p": 0.95, "max_tokens": tokens, **more}
+    same = {"temperature": 0.7, "top_p": 0.95, "max_tokens": tokens, **more}
     return [
-        {"prompt": texts[at % len(texts)] + "\n", "seed": first + at, **law} for at in range(count)
+        {"prompt": f"{texts[at % len(texts)]}\n", "seed": first + at, **same} for at in range(count)
     ]
 
 
@@ -275,12 +276,13 @@ def as_here(given: argparse.Namespace, server: Server) -> str:
     """Return how many replies to the arena's requests have the words of this process."""
     dtype: Any = server.name.split()[1]
     device = "cuda:0" if given.device == "cuda" else "cpu"
-    spec = ModelSpec(name=given.folder.name, folder=given.folder, dtype=dtype, device_map=device)
-    cache = load_settings().cache
-    here, there = load(spec, cache), load(replace(spec, server=server.url), cache)
-    asked_both = questions(here, 32, 48)
-    both = zip(timed(here, asked_both)[1], timed(there, asked_both)[1], strict=True)
-    return f"{sum(a.lines[0].tokens == b.lines[0].tokens for a, b in both)} of {len(asked_both)}"
+    spec = ModelSpec(name=server.name, folder=given.folder, dtype=dtype, device_map=device)
+    with TemporaryDirectory() as cache:  # which remembers the weights of each server's name
+        at = replace(spec, server=server.url, served_as=given.folder.name)
+        here, there = (load(each, Path(cache)) for each in (spec, at))
+    requests = questions(here, 32, LENGTH)
+    both = zip(timed(here, requests)[1], timed(there, requests)[1], strict=True)
+    return f"{sum(a.lines[0].tokens == b.lines[0].tokens for a, b in both)} of {len(requests)}"
 
 
 if __name__ == "__main__":

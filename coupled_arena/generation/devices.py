@@ -1,4 +1,4 @@
-"""What a device is asked: how much its free memory holds, and to take numbers without a wait."""
+"""What a device is asked: what its free memory holds, to take numbers, and to finish its work."""
 
 from __future__ import annotations
 
@@ -79,3 +79,9 @@ def to_device(table: torch.Tensor, device: torch.device) -> torch.Tensor:
     if device.type != "cuda" or table.device.type != "cpu":
         return table.to(device)
     return table.pin_memory().to(device, non_blocking=True)
+
+
+def wait_for_device(device: torch.device) -> None:
+    """Wait until a GPU has done all that it was told to do."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)

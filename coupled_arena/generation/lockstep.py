@@ -22,7 +22,7 @@ from coupled_arena.core.language import _
 from coupled_arena.core.records import Battle, Reply, Sampler, Sampling
 from coupled_arena.generation.byte_coupling import ByteWalk, byte_gap
 from coupled_arena.generation.capacity import Capacity, Room
-from coupled_arena.generation.devices import tokens_that_fit
+from coupled_arena.generation.devices import tokens_that_fit, wait_for_device
 from coupled_arena.generation.draws import Draw, read_draw
 from coupled_arena.generation.language_model import (
     LanguageModel,
@@ -44,7 +44,7 @@ from coupled_arena.generation.turns import Models, before_turn, next_request
 # A turn is let in once there is room for all that it may write, so none runs out of it midway;
 # those behind it wait as long as it does, so nobody is overtaken.
 
-_PROMPT_TOKENS = 512  # read in one step, for which all that runs waits: a second or so
+_PROMPT_TOKENS = 512  # read at a time, for which all that runs waits: a second or so
 Lose = Callable[[LanguageModel, list[Running], Exception], None]
 
 
@@ -63,6 +63,11 @@ class Admission:
     def turns(self) -> list[Running]:
         """All of them, first come first."""
         return self._admitted + self._waiting
+
+    @property
+    def reads(self) -> bool:
+        """Whether prompts of turns that were let in are still to be read."""
+        return bool(self._admitted)
 
     def add(self, running: Running) -> None:
         """Take in a turn."""
@@ -88,9 +93,9 @@ class Admission:
             running.ahead = ahead
 
     def read(self, lose: Lose) -> list[Running]:
-        """Read as many tokens of prompts as a step may; return who can decode now.
+        """Read as many tokens of prompts as may be at a time; return who can decode now.
 
-        Prompts that the step reads whole are left to whoever joins them to the batch, in one go.
+        Prompts that are read whole are left to whoever joins them to the batch, in one go.
         """
         read = ready = 0
         for running in self._admitted:
@@ -186,6 +191,7 @@ class LockstepEngine:
         self.capacity = capacity or Capacity()
         self.room = Room(models, self.capacity.kv_tokens or tokens_that_fit(models.values()))
         self.failures = 0
+        self._decoded_for = 0.0  # seconds of the last step
         self._tokens = 0  # of replies that have ended
         self._written: dict[str, tuple[int, float]] = {}  # tokens and seconds, by model
         self._admission = Admission(models, self.room, self.capacity)
@@ -227,6 +233,7 @@ class LockstepEngine:
         on as if nothing had happened.
         """
         self._admit()
+        began = time.perf_counter()
         for running in self._running:
             if running.cancelled.is_set():
                 running.cancel()
@@ -244,6 +251,7 @@ class LockstepEngine:
         self._tokens += sum(len(line.tokens) for running in over for line in running.lines)
         self._running = [running for running in self._running if running not in over]
         self._forget()
+        self._decoded_for = time.perf_counter() - began
 
     def take_tokens(self) -> int:
         """Return how many tokens the replies have that have ended since this was last asked."""
@@ -268,8 +276,25 @@ class LockstepEngine:
         self._running, self._batches = [], []
 
     def _admit(self) -> None:
+        """Let turns in, and read prompts for about as long as the last step has decoded.
+
+        Who waits for first words and who waits for further ones have half of the time each.
+        """
+        began = time.perf_counter()
         held = [line for batch in self._batches for line in batch.lines]
         self._admission.let_in(len(self._running), held)
+        self._read_some()
+        while self._admission.reads and self._since(began) < self._decoded_for:
+            self._read_some()
+
+    def _since(self, began: float) -> float:
+        """Return the seconds since a moment; what GPUs were told to do until now is done."""
+        for model in self.models.values():
+            if not is_served(model):
+                wait_for_device(cast(LocalModel, model).device)
+        return time.perf_counter() - began
+
+    def _read_some(self) -> None:
         newcomers: dict[str, list[Line]] = defaultdict(list)
         for running in self._admission.read(self._lose):
             self._running.append(running)

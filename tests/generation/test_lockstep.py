@@ -15,7 +15,7 @@ from coupled_arena.core.records import Finish, Sampling
 from coupled_arena.generation.capacity import Capacity
 from coupled_arena.generation.lockstep import LockstepEngine, decode
 from coupled_arena.generation.running import Contender, Request
-from tests.generation.markov import chain, random_chain
+from tests.generation.markov import MarkovBatch, MarkovReading, chain, random_chain
 
 GREEDY = Sampling(temperature=0.0, max_new_tokens=50)
 RANDOM = Sampling(temperature=0.9, top_p=0.95, max_new_tokens=12)
@@ -326,8 +326,12 @@ def test_newcomers_join_the_running_batch():
     assert (first.most_rows, second.most_rows) == (2, 2)
 
 
+@pytest.mark.usefixtures("passes")
 def test_what_runs_goes_on_between_the_prompts_of_many():
-    """A step reads 512 tokens of prompts, in the order they came; of a longer one a chunk."""
+    """Where decoding takes no time, a step reads 512 tokens of prompts, in the order they came.
+
+    Of a longer one it reads a chunk.
+    """
     model = hum()
     engine = engine_of(model)
     runs = add(engine, request(("hum", 0, [0]))), add(engine, request(("hum", 1, [0] * 900)))
@@ -348,6 +352,35 @@ def test_what_runs_goes_on_between_the_prompts_of_many():
     assert written == [a + b + [0] * (7 - len(b)) for a, b in zip(ahead, later, strict=True)]
 
 
+def test_a_step_reads_prompts_for_as_long_as_the_last_one_decoded(passes, monkeypatch):
+    """Who waits for first words and who waits for further ones have half of the time each."""
+
+    def lasting(kind, does, seconds):
+        done = getattr(kind, does)
+
+        def lasts(self, *given):
+            done(self, *given)
+            passes(seconds(*given))
+
+        monkeypatch.setattr(kind, does, lasts)
+
+    lasting(MarkovReading, "read", lambda: 1.0)
+    lasting(MarkovBatch, "add", lambda prompts, read: 1.0 * len({*map(tuple, prompts)} - {*read}))
+    lasting(MarkovBatch, "advance", lambda _tokens: 2.5)
+    engine = engine_of(hum())
+    first = add(engine, request(("hum", 0, [0])))
+    engine.step()
+    others = [add(engine, request(("hum", 0, [n % 2] * (512 - n)))) for n in range(8)]
+    long = add(engine, request(("hum", 0, [0] * 5 * 512)))
+    begun = []
+    for _step in range(5):
+        assert not long.lines[0].tokens
+        engine.step()
+        begun.append(sum(bool(run.lines[0].tokens) for run in others))
+    assert begun == [3, 6, 8, 8, 8]  # after two of them half a second is left, so a third is read
+    assert (len(long.lines[0].tokens), len(first.lines[0].tokens)) == (1, 6)
+
+
 def test_nothing_is_read_for_those_who_left_before_their_turn():
     model = hum()
     engine = engine_of(model)
@@ -361,6 +394,7 @@ def test_nothing_is_read_for_those_who_left_before_their_turn():
     assert [calls for calls in model.calls if calls[0] == "add"] == [("add", 1), ("add", 2)]
 
 
+@pytest.mark.usefixtures("passes")
 def test_what_is_read_of_a_long_prompt_is_dropped_with_who_asked():
     model = hum()
     engine = engine_of(model)
@@ -377,6 +411,7 @@ def test_what_is_read_of_a_long_prompt_is_dropped_with_who_asked():
     assert [size for what, size in model.calls if what == "read"] == [512, 512, 512, 476]
 
 
+@pytest.mark.usefixtures("passes")
 def test_a_prompt_that_cannot_be_read_on_costs_its_battle():
     model = hum()
     engine = engine_of(model)

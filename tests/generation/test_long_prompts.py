@@ -98,6 +98,7 @@ def test_chunks_are_one_prompt_but_for_rounding(model, length, attention):
     assert float((keys - expected).abs().max()) < bound
 
 
+@pytest.mark.usefixtures("passes")
 def test_answers_grow_while_a_long_prompt_is_read_and_nobody_is_moved_by_a_bit(model):
     """Alone, beside others, and read by one step after the other: the same words."""
     asked = [request(1, prompt(20)), request(2, prompt(3 * CHUNK + 7, 1)), request(3, prompt(700))]

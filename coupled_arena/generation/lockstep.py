@@ -45,6 +45,7 @@ from coupled_arena.generation.turns import Models, before_turn, next_request
 # those behind it wait as long as it does, so nobody is overtaken.
 
 _PROMPT_TOKENS = 512  # read at a time, for which all that runs waits: a second or so
+_READING = 10.0  # seconds of one step at most, and what is read at a time: a longer step is ended
 Lose = Callable[[LanguageModel, list[Running], Exception], None]
 
 
@@ -280,11 +281,11 @@ class LockstepEngine:
 
         Who waits for first words and who waits for further ones have half of the time each.
         """
-        began = time.perf_counter()
+        began, most = time.perf_counter(), min(self._decoded_for, _READING)
         held = [line for batch in self._batches for line in batch.lines]
         self._admission.let_in(len(self._running), held)
         self._read_some()
-        while self._admission.reads and self._since(began) < self._decoded_for:
+        while self._admission.reads and self._since(began) < most:
             self._read_some()
 
     def _since(self, began: float) -> float:

@@ -352,8 +352,9 @@ def test_what_runs_goes_on_between_the_prompts_of_many():
     assert written == [a + b + [0] * (7 - len(b)) for a, b in zip(ahead, later, strict=True)]
 
 
-def test_a_step_reads_prompts_for_as_long_as_the_last_one_decoded(passes, monkeypatch):
-    """Who waits for first words and who waits for further ones have half of the time each."""
+@pytest.fixture
+def lasting(passes, monkeypatch):
+    """Make a function that gives what a kind of object does a duration, in seconds of `passes`."""
 
     def lasting(kind, does, seconds):
         done = getattr(kind, does)
@@ -364,6 +365,11 @@ def test_a_step_reads_prompts_for_as_long_as_the_last_one_decoded(passes, monkey
 
         monkeypatch.setattr(kind, does, lasts)
 
+    return lasting
+
+
+def test_a_step_reads_prompts_for_as_long_as_the_last_one_decoded(lasting):
+    """Who waits for first words and who waits for further ones have half of the time each."""
     lasting(MarkovReading, "read", lambda: 1.0)
     lasting(MarkovBatch, "add", lambda prompts, read: 1.0 * len({*map(tuple, prompts)} - {*read}))
     lasting(MarkovBatch, "advance", lambda _tokens: 2.5)
@@ -379,6 +385,18 @@ def test_a_step_reads_prompts_for_as_long_as_the_last_one_decoded(passes, monkey
         begun.append(sum(bool(run.lines[0].tokens) for run in others))
     assert begun == [3, 6, 8, 8, 8]  # after two of them half a second is left, so a third is read
     assert (len(long.lines[0].tokens), len(first.lines[0].tokens)) == (1, 6)
+
+
+def test_a_step_that_took_minutes_does_not_make_the_next_one_as_long(lasting):
+    """The process of an engine is ended where a step takes too long."""
+    lasting(MarkovReading, "read", lambda: 3.0)
+    lasting(MarkovBatch, "advance", lambda _tokens: 300.0)
+    engine = engine_of(hum())
+    add(engine, request(("hum", 0, [0])))
+    engine.step()
+    long = add(engine, request(("hum", 0, [0] * 10 * 512)))
+    engine.step()
+    assert engine._admission._readings["hum", long.lines[0].contender.prompt].left == 6 * 512
 
 
 def test_nothing_is_read_for_those_who_left_before_their_turn():

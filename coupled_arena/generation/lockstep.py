@@ -45,7 +45,7 @@ from coupled_arena.generation.turns import Models, before_turn, next_request
 # those behind it wait as long as it does, so nobody is overtaken.
 
 _PROMPT_TOKENS = 512  # read at a time, for which all that runs waits: a second or so
-_READING = 10.0  # seconds of one step at most, and what is read at a time: a longer step is ended
+_READING = 10.0  # seconds after which a step reads no more: its process is ended if it lasts long
 Lose = Callable[[LanguageModel, list[Running], Exception], None]
 
 

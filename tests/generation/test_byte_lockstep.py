@@ -14,8 +14,8 @@ from coupled_arena.core.settings import coupling_of
 from coupled_arena.generation.lockstep import decode
 from coupled_arena.generation.turns import settled
 from coupled_arena.generation.vocabulary import make_vocabulary
+from tests.generation.known_answers import engine_of, request
 from tests.generation.markov import MarkovModel, random_chain
-from tests.generation.test_lockstep import engine_of, request
 
 BYTES = Sampling(temperature=0.9, max_new_tokens=40, top_p=1.0, coupling="bytes")
 WORDS = ["<q>", "the ", "then ", "th", "e ", "cat ", "é", "."]

@@ -25,8 +25,8 @@ from coupled_arena.generation.sampling import (
 from coupled_arena.generation.turns import next_request
 from coupled_arena.generation.vocabulary import token_key
 from tests.generation.chi_square import chi_square_p
+from tests.generation.known_answers import engine_of, request
 from tests.generation.markov import random_chain
-from tests.generation.test_lockstep import engine_of, request
 from tests.generation.test_sampling import LEVEL, LOGITS, exact_law, sampled, vocabulary_of
 from tests.store.conftest import make_battle
 

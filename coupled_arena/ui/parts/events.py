@@ -24,8 +24,8 @@ _log = logging.getLogger(__name__)
 UNSHOWN: dict[str, Any] = {"show_progress": "hidden", "show_progress_on": []}
 QUIET: dict[str, Any] = {**UNSHOWN, "api_visibility": "private"}
 FREE: dict[str, Any] = {**QUIET, "concurrency_limit": None}  # the default runs one at a time
-# Gradio reads and writes every value of an event in a thread. Where hundreds ask at once, these turns
-# took a tenth of the web server. For texts, choices, panels, rows and states there is no need.
+# Gradio reads and writes every value of an event in a thread. Where hundreds ask at once, these
+# turns took a tenth of the web server. Texts, choices, panels, rows and states need none.
 BRISK: dict[str, Any] = {**FREE, "preprocess": False, "postprocess": False}
 
 _LOST = N_(  # visitors need no paths; the log has them

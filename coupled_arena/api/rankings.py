@@ -307,6 +307,7 @@ def _read_files(
     from coupled_arena.analysis.leaderboard.given_tables import (
         NEEDED,
         in_other_form,
+        lacks_votes,
         store_of_files,
         store_of_votes,
     )
@@ -320,6 +321,8 @@ def _read_files(
     frame = read_frame(paths, ScoreError)
     if in_other_form(frame, columns):
         return store_of_files([paths] if isinstance(paths, Path) else paths, columns, judge)
+    if not isinstance(paths, Path) and len(paths) > 1 and lacks_votes(frame):
+        return store_of_files(paths, columns, judge)  # each is in a form of its own
     if set(NEEDED) <= set(frame.columns):
         if is_flat(frame.columns):  # its other rows say which pairs are no comparisons
             frame = frame.loc[frame["counted"].astype(str).str.lower() == "true"]

@@ -40,6 +40,8 @@ _OBJECT = re.compile(r"""\s*\{\s*(?:"(?!"[^:\s])|\}|$)""")
 _NO_TABLE = (
     (b"PK\x03\x04", "it is a workbook or a ZIP file: save the sheet as CSV"),
     (b"\xd0\xcf\x11\xe0", "it is a workbook of old Excel: save the sheet as CSV"),
+    (b"SQLite format 3", "it is a database of SQLite: save its table as CSV"),
+    (b"\x1f\x8b", "it is gzipped: give it a name with .gz at its end"),
     (b"\xff\xfe", "it is in UTF-16: save it in UTF-8"),
     (b"\xfe\xff", "it is in UTF-16: save it in UTF-8"),
     (b"sep=", "its first line, sep=, is for Excel alone: delete this line"),
@@ -94,6 +96,8 @@ def form_of(path: Path, exact: Callable[[Collection[str]], object] = lambda _: N
         return Form.CSV
     # Any line may be broken, the first one too. Bytes that are no text are no CSV at any rate.
     objects = sum(bool(_OBJECT.match(line)) for line in lines)
+    if lines and lines[0].strip() == "{" and objects * 2 < len(lines):
+        raise ValueError("it is one JSON object over many lines: write a row a line, or an array")
     return Form.LINES if b"\0" in head or objects * 2 >= len(lines) else Form.CSV
 
 

@@ -15,8 +15,11 @@ QUESTION_NAMES = ("question_id", "prompt_id", "id")
 """Columns that say which question it was; the first that has a value counts."""
 VOTER_NAMES = ("voter", "judge", "judge_hash", "annotator")
 """Columns that say who voted; the first that has a value counts."""
-IDENTICAL_NAMES = ("identical", "source")
-"""Columns that mark a tie of equal answers; the first that has a value counts."""
+IDENTICAL_WORDS: dict[str, tuple[str, ...]] = {
+    "identical": ("true", "1", "1.0", "identical"),
+    "source": ("identical",),
+}
+"""Columns that mark a tie of equal answers, and their words; the first that has a value counts."""
 TEXTS = ("prompt", "response_a", "response_b", "conversation_a", "conversation_b")
 """Columns of what was asked and answered."""
 VERDICT = "verdict"
@@ -83,8 +86,11 @@ VOTE_COLUMNS = (
         N_("`coupled` or `independent`. Every other word counts as unknown."),
     ),
     VoteColumn(
-        IDENTICAL_NAMES,
-        N_("`true`, or `identical`: a tie of equal answers, recorded without a question."),
+        tuple(IDENTICAL_WORDS),
+        N_(
+            "`true`, and in `source` the word `identical`: a tie of equal answers, recorded "
+            "without a question."
+        ),
     ),
     VoteColumn(("response_a", "response_b"), N_("The answers."), ranked=False),
     VoteColumn(

@@ -75,7 +75,9 @@ def test_what_cannot_be_a_time_rejects_its_row(store, tmp_path):
     assert [each.line for each in done.rejected] == list(range(1, len(NO_TIME) + 1))
     for rejected in done.rejected:
         assert rejected.reason.startswith("timestamp '")
-        assert rejected.reason.endswith("is not a time between 2000 and tomorrow")
+        assert rejected.reason.endswith(
+            "is not a time between 2000 and tomorrow: write it as 2026-01-31 09:30"
+        )
 
 
 def test_a_missing_time_is_that_of_the_import(store, tmp_path):

@@ -20,7 +20,7 @@ from coupled_arena.analysis.risk.scores import RiskScores
 from coupled_arena.core.errors import ScoreError, StoreError, VoteError
 from coupled_arena.core.records import Mode, Outcome
 from coupled_arena.core.vote_columns import (
-    IDENTICAL_NAMES,
+    IDENTICAL_WORDS,
     KNOWN_WINNERS,
     QUESTION_NAMES,
     TEXTS,
@@ -31,7 +31,7 @@ from coupled_arena.core.vote_columns import (
 from coupled_arena.store.database import Store
 from coupled_arena.store.transfer import importing
 from coupled_arena.store.transfer.comparison_rows import store_of_rows
-from coupled_arena.store.transfer.foreign_rows import NEEDED, ColumnMap, form_of
+from coupled_arena.store.transfer.foreign_rows import NEEDED, ColumnMap, form_of, in_other_case
 from coupled_arena.store.transfer.importing import import_files
 from coupled_arena.store.transfer.vote_formats import FORMATS
 
@@ -68,8 +68,10 @@ def store_of_votes(votes: pd.DataFrame) -> tuple[Store, tuple[str, ...]]:
 
 
 def in_other_form(votes: pd.DataFrame, columns: ColumnMap) -> bool:
-    """Return whether a table is in the form of another tool, or somebody has named its columns."""
+    """Return whether a table is in another form than ours, or somebody has named its columns."""
     names = set(votes.columns)
+    if not columns and in_other_case(map(str, names)):
+        return votes.columns.is_unique
     published = not names.issuperset(NEEDED) and any(
         names.issuperset(format.columns) for format in FORMATS
     )
@@ -80,9 +82,32 @@ def in_other_form(votes: pd.DataFrame, columns: ColumnMap) -> bool:
     )
 
 
+def lacks_votes(votes: pd.DataFrame) -> bool:
+    """Return whether a row of a table with our columns holds no vote and no verdict in them."""
+    if not set(NEEDED) <= set(votes.columns):
+        return False
+    lacking = votes[NEEDED[0]].isna() | votes[NEEDED[1]].isna()
+    decided = votes[[name for name in (NEEDED[2], VERDICT) if name in votes.columns]]
+    return bool((lacking | decided.isna().all(axis=1)).any())
+
+
 def _json_of(votes: pd.DataFrame) -> str:
     asked = {"orient": "records", "date_format": "iso", "default_handler": str}
-    return votes.to_json(None, force_ascii=False, **asked) or "[]"
+    try:
+        return votes.to_json(None, force_ascii=False, **asked) or "[]"
+    except UnicodeDecodeError:  # pictures, which no vote is read from
+        plain = votes.map(_without_bytes)
+        return plain.to_json(None, force_ascii=False, **asked) or "[]"
+
+
+def _without_bytes(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return None
+    if isinstance(value, dict):
+        return {name: _without_bytes(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return [_without_bytes(each) for each in value]
+    return value
 
 
 def store_of_other_votes(
@@ -147,7 +172,9 @@ def _checked(votes: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series]:
         raise VoteError("The table has no rows, so that there is nothing to rank.")
     given = pd.DataFrame({"n": np.arange(len(votes))})
     for side in ("model_a", "model_b"):
-        given[side] = _names(votes, side)
+        given[side] = names = _names(votes, side)
+        several = votes[side].map(lambda value: isinstance(value, (list, dict, np.ndarray)))
+        _refuse(votes, several, f"{side} {{value}} is no name", names)
         _refuse(votes, given[side].isna(), f"{side} is missing")
     _refuse(votes, given["model_a"] == given["model_b"], "a model meets itself")
     given["human"] = _outcomes(votes, "winner", given)
@@ -169,8 +196,14 @@ def _checked(votes: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series]:
 
 def _is_identical(votes: pd.DataFrame) -> pd.Series:
     """Return which rows are marked as ties of identical answers, which nobody was asked about."""
-    marked = _first_of(votes, IDENTICAL_NAMES)
-    return marked.str.lower().isin(("true", "1", "identical"))
+    import pandas as pd
+
+    found = pd.Series(None, index=range(len(votes)), dtype=object)
+    for name, words in IDENTICAL_WORDS.items():
+        if name in votes.columns:
+            word = _names(votes, name).str.lower()
+            found = found.where(found.notna(), word.isin(words).where(word.notna(), None))
+    return found.isin([True])
 
 
 def _prompts(votes: pd.DataFrame, own: pd.Series) -> pd.Series:

@@ -42,8 +42,8 @@ def _open_webui(row: Row) -> Iterator[Row]:
         "prompt": prompt,
         "timestamp": row.get("created_at"),
     }
-    for sibling in items(data.get("sibling_model_ids")):
-        other = text_of(sibling)
+    siblings = map(text_of, items(data.get("sibling_model_ids")))
+    for other in dict.fromkeys(siblings):  # a model that was asked again is there twice
         if other and other != model:
             pair = (model, other) if rating == 1 else (other, model)
             yield ordered(shared, *pair, texts)
@@ -55,9 +55,9 @@ def _open_webui_texts(row: Row) -> tuple[Any, dict[str, Any]]:
     message = record(messages.get(text_of(at(row, "meta.message_id"))))
     asked = record(messages.get(text_of(message.get("parentId"))))
     replies = [record(messages.get(text_of(child))) for child in items(asked.get("childrenIds"))]
-    return asked.get("content"), {
-        text_of(reply["model"]): reply.get("content") for reply in replies if reply.get("model")
-    }
+    replies += [message]  # of a model that was asked again the answer that was rated
+    named = ((text_of(first_of(reply, "selectedModelId", "model")), reply) for reply in replies)
+    return asked.get("content"), {name: reply.get("content") for name, reply in named if name}
 
 
 # compar:IA

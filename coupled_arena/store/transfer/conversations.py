@@ -25,10 +25,10 @@ create or replace temp macro text_of(content) as if(
 );
 create or replace temp macro messages(conversation) as list_filter(
     try(from_json(conversation, '[{"role": "VARCHAR", "content": "JSON"}]')),
-    lambda message: message.role in ('user', 'assistant', 'system', 'developer')
+    lambda message: message.role in ('user', 'assistant', 'model', 'system', 'developer')
 );
 create or replace temp macro spoken(messages) as list_transform(
-    list_filter(messages, lambda message: message.role in ('user', 'assistant')),
+    list_filter(messages, lambda message: message.role in ('user', 'assistant', 'model')),
     lambda message: {'asks': message.role = 'user', 'text': text_of(message.content)}
 );
 create or replace temp macro turns_of(spoken, opens) as list_concat(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from coupled_arena.store.transfer.vote_form import (
@@ -44,6 +44,9 @@ def _panda_lm(row: Row) -> Iterator[Row]:
 
 
 def _chosen(row: Row) -> Iterator[Row]:
+    for way in ("chosen", "rejected"):
+        if isinstance(row.get(f"{way}_model"), (list, dict)):
+            raise ValueError(f"{way}_model is no name")
     better, worse = (text_of(row.get(f"{way}_model")) for way in ("chosen", "rejected"))
     if not better or not worse:
         return
@@ -64,18 +67,34 @@ def _last(answer: Any) -> Any:
     return at(said[-1], "content") if said else answer
 
 
+def _sided(columns: Mapping[str, str]) -> Callable[[Row], Iterator[Row]]:
+    """Return what reads rows of `left` and `right`: models, or answers of models named beside."""
+    read = renamed(columns)
+
+    def with_answers(row: Row) -> Iterator[Row]:
+        answers = row.get("left"), row.get("right")
+        for found in read(row):
+            if (found["model_a"], found["model_b"]) != answers:
+                found |= {"response_a": answers[0], "response_b": answers[1]}
+                if answers.count(found["winner"]) == 1:
+                    found["winner"] = ("model_a", "model_b")[answers.index(found["winner"])]
+            yield found
+
+    return with_answers
+
+
 _EVALICA = {
     "question_id": "id",
-    "model_a": "left",
-    "model_b": "right",
+    "model_a": "left_model or model_left or left",  # else `left` is an answer
+    "model_b": "right_model or model_right or right",
     "winner": "winner",
     "voter": "worker",
     "prompt": "prompt",
 }
 _CROWD_KIT = {
     "question_id": "task or question",
-    "model_a": "left",
-    "model_b": "right",
+    "model_a": "left_model or model_left or left",
+    "model_b": "right_model or model_right or right",
     "winner": "label",
     "voter": "worker",
 }
@@ -85,14 +104,14 @@ FORMS = (
         "evalica",
         ("left", "right", "winner"),
         _EVALICA,
-        each(renamed(_EVALICA)),
+        each(_sided(_EVALICA)),
         "A vote has a winner: left, right or tie.",
     ),
     VoteForm(
         "crowd-kit",
         ("left", "right", "label"),
         _CROWD_KIT,
-        each(renamed(_CROWD_KIT)),
+        each(_sided(_CROWD_KIT)),
         "A vote has a label: left, right, or one of the two names there.",
     ),
     VoteForm(

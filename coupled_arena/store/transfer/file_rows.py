@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -158,8 +159,20 @@ def load(
         cursor.execute(_LOAD.format(rows=_source(cursor, path, form, exact)))
         if form.unit == "line":
             _number(cursor)
+        _check_rows(cursor)
     except (*UNREADABLE, csv.Error, duckdb.Error) as error:
         raise StoreError(f"{path} cannot be read: {reason(error).removesuffix('.')}.") from error
+
+
+def _check_rows(cursor: Cursor) -> None:
+    """Refuse a table that pandas has written by columns, or by its index: one object of objects."""
+    rows = cursor.execute("select row from file_rows where reason is null limit 2").fetchall()
+    try:
+        parts = list(json.loads(rows[0][0]).values()) if len(rows) == 1 else []
+    except ValueError:  # DuckDB takes more for JSON
+        return
+    if len(parts) > 1 and all(isinstance(part, dict) for part in parts):
+        raise ValueError("it is a table by columns: write its rows, in pandas orient='records'")
 
 
 def columns(cursor: Cursor) -> set[str]:

@@ -59,10 +59,13 @@ class ColumnMap:
         """
         pairs = dict(given) if isinstance(given, Mapping) else {}
         for each in () if isinstance(given, Mapping) else given or ():
-            ours, sign, theirs = each.partition("=")
-            if not sign or not ours.strip() or not theirs.strip():
+            ours, sign, theirs = (part.strip() for part in each.partition("="))
+            if ours not in read_names():  # a word may hold the sign, as A=B does
+                ours, sign, theirs = (part.strip() for part in each.rpartition("="))
+            if not sign or not ours or not theirs:
                 raise StoreError(f"map {each!r} is not OURS=THEIRS, as in winner=label.")
-            pairs[ours.strip()] = theirs.strip()
+            if pairs.setdefault(ours, theirs) != theirs:
+                raise StoreError(f"map names {ours!r} twice: {pairs[ours]} and {theirs}.")
         columns = {ours: theirs for ours, theirs in pairs.items() if ours in read_names()}
         words = {word: theirs for word, theirs in pairs.items() if word not in columns}
         for word, meaning in words.items():
@@ -71,7 +74,7 @@ class ColumnMap:
                     f"map {word}={meaning} names no column of ours, such as winner or prompt, "
                     "and no outcome (model_a, model_b, tie, both_bad)."
                 )
-        return cls(columns, {word.lower(): meaning for word, meaning in words.items()})
+        return cls(columns, {_bare(word): meaning for word, meaning in words.items()})
 
     def __bool__(self) -> bool:
         """Whether anything is said."""
@@ -85,19 +88,54 @@ class ColumnMap:
             there = any(at(row, theirs) is not None for row in rows)
             return theirs if there else named.get(theirs.strip().lower(), theirs)
 
-        return replace(self, columns={ours: own(name) for ours, name in self.columns.items()})
+        columns = {ours: own(name) for ours, name in self.columns.items()}
+        words = {
+            ours: theirs
+            for ours, theirs in columns.items()
+            if outcome_of(theirs) and all(at(row, theirs) is None for row in rows)
+        }
+        left = {ours: theirs for ours, theirs in columns.items() if ours not in words}
+        return replace(self, columns=left, words={**self.words, **words})
+
+    @property
+    def tells_winner(self) -> bool:
+        """Whether somebody says where the winner is: then no other form's winner counts."""
+        return "winner" in self.columns
+
+    def taken(self, row: Row) -> Row:
+        """Return our columns, of a row of the file."""
+        return {ours: at(row, theirs) for ours, theirs in self.columns.items()}
 
     def applied(self, row: Row) -> Row:
-        """Return a row with our columns beside its own.
+        """Return a row with our columns beside its own."""
+        return self.worded({**row, **self.taken(row)})
 
-        A word for the winner that is the name of the column of a side means that side.
+    def worded(self, found: Row) -> Row:
+        """Return a row of ours with a word for the winner as what it means.
+
+        A word that is the name of the column of a side means that side.
         """
-        found = {**row, **{ours: at(row, theirs) for ours, theirs in self.columns.items()}}
-        word = re.sub(r"[.,]0+$", "", text_of(found.get("winner"))).lower()
+        word = _bare(text_of(found.get("winner")))
         sides = {self.columns.get(side, "").lower(): side for side in NEEDED[:2]}
         if meant := self.words.get(word) or (word and sides.get(word)):
             found["winner"] = meant
         return found
+
+
+def _bare(word: str) -> str:
+    """Return a word in lower case, and a whole number as such: a gap in a column makes 1 a 1.0."""
+    return re.sub(r"[.,]0+$", "", word).lower()
+
+
+def in_other_case(names: Iterable[str]) -> ColumnMap:
+    """Return which columns are ours but for case, blanks and hyphens; none unless votes need it."""
+    there = list(names)
+    alike = {re.sub(r"[\s_-]+", "_", name.strip().lower()): name for name in reversed(there)}
+    if set(NEEDED) <= set(there) or not set(NEEDED) <= alike.keys():
+        return ColumnMap()
+    return ColumnMap(
+        {ours: alike[ours] for ours in read_names() if ours in alike and ours not in there}
+    )
 
 
 _UNREADABLE = "update file_rows set reason = 'not valid JSON' where rowid = ?"
@@ -153,17 +191,17 @@ def rewrite(cursor: Cursor, path: Path, columns: ColumnMap) -> Rewritten:
         The file has none of the columns that are named.
     """
     head = [row for _, row in islice(_rows(cursor, _HEAD), _HEAD)]
-    if columns:
-        columns = columns.within(head)
-        _check_named(path, head, columns)
+    columns = columns.within(head)
+    _check_named(path, head, columns)
+    form = None if columns.tells_winner else form_of(head)
+    if form is None and (columns or in_other_case(name for row in head for name in row)):
+        columns = columns or in_other_case(name for row in head for name in row)
         _prepare(cursor, ((line, columns.applied(row)) for line, row in _rows(cursor)))
         _replace(cursor)
-        theirs = columns.columns.values()
-        return Rewritten(named=frozenset(theirs) | {name.partition(".")[0] for name in theirs})
-    form = form_of(head)
+        return Rewritten(named=_read_by(columns))
     if form is None:
         return Rewritten()
-    _prepare(cursor, form.read(_rows(cursor)))
+    _prepare(cursor, _with_columns(form, _rows(cursor), columns))
     unvoted, rows = value_of(cursor, _UNVOTED), value_of(cursor, _READABLE)
     silent = ""
     if rows and not value_of(cursor, f"select count(*) from rewritten where {_SAYS_SOMETHING}"):
@@ -171,7 +209,31 @@ def rewrite(cursor: Cursor, path: Path, columns: ColumnMap) -> Rewritten:
         unvoted = rows
         silent = without_votes(path, form.title, rows, form.vote, dict(words.most_common()))
     _replace(cursor)
-    return Rewritten(form, unvoted, silent)
+    return Rewritten(form, unvoted, silent, _read_by(columns))
+
+
+def _read_by(columns: ColumnMap) -> frozenset[str]:
+    """Return the file's columns that somebody has named."""
+    theirs = columns.columns.values()
+    return frozenset(theirs) | {name.partition(".")[0] for name in theirs}
+
+
+def _with_columns(
+    form: VoteForm, rows: Iterator[Numbered], columns: ColumnMap
+) -> Iterator[tuple[int, Row | str]]:
+    """Yield what a form reads, with the columns and words that somebody has named on top."""
+    if not columns:
+        yield from form.read(rows)
+        return
+    taken: dict[int, Row] = {}
+
+    def passing() -> Iterator[Numbered]:
+        for line, row in rows:
+            taken[line] = columns.taken(row)
+            yield line, row
+
+    for line, made in form.read(passing()):
+        yield line, made if isinstance(made, str) else columns.worded({**made, **taken[line]})
 
 
 LANGFUSE_ITEMS = "GET /api/public/experiment-items?fields=core,io,scores&experimentName=A,B"

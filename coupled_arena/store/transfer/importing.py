@@ -262,7 +262,7 @@ def _read_votes(
         cursor.execute("insert into faults select ?, line, reason from file_rows", [file])
         return
     staged = staged_rows.read(cursor, path, file, wanted)
-    read.unread |= there - found.form.names if found.form else staged.unread - found.named
+    read.unread |= (there - found.form.names if found.form else staged.unread) - found.named
     read.titles += [found.form.title] if found.form else []
     read.unvoted += staged.unvoted
     if staged.unvoted and staged.unvoted == count(cursor):

@@ -92,7 +92,9 @@ from (
 left join battles using (battle)
 """
 
-_OTHERS = """
+# Exports differ in the blanks of a text.
+_BARE = "nullif(trim(regexp_replace({}, '\\s+', ' ', 'g')), '')"
+_OTHERS = f"""
 select
     staged.n,
     case
@@ -102,14 +104,18 @@ select
             'its key is of ' || models[1] || ' and ' || models[2]
                 || ' in this dataset already: use another --dataset'
         )
+        when not own and {_BARE.format("staged.prompts[1]")}
+                <> {_BARE.format("coalesce(turns.prompt, told.prompts[1])")}
+            then 'its key is of another question in this dataset already: use another --dataset'
         when staged.mode <> shown.mode then 'its battle is ' || shown.mode || ' here'
         when staged.seed <> shown.seed then 'its battle has another seed here'
     end as reason
 from staged
 join shown using (battle)
+left join turns on not shown.fresh and turns.battle = staged.battle and turns.turn = 0
+left join (select n, prompts from staged) as told on shown.fresh and told.n = shown.text_row
 where reason is not null
 """
-
 # What is not known of the sampling is written as what would change nothing.
 _BATTLES = """
 insert into battles (

@@ -18,6 +18,7 @@ from coupled_arena.store.transfer.python_literals import reread
 from coupled_arena.store.transfer.vote_formats import (
     FLAGS,
     FORMATS,
+    IDENTICAL,
     MACROS,
     VOTER,
     Reading,
@@ -42,13 +43,18 @@ _FIELDS = (
     *(*read_names(), *FLAGS),
     *("model_1", "model_2", "g1_winner", "g2_winner", "g1_judgment", "g2_judgment"),
     *("uid", "model", "baseline", "games"),
-    *("instruction", "output_1", "output_2", "generator_1", "generator_2", "preference"),
+    *("instruction", "input", "output_1", "output_2", "generator_1", "generator_2", "preference"),
 )
 
 # Toxicity flags come as JSON, and from pandas' CSV in Python's spelling.
 _MACROS = """
 create or replace temp macro short(value) as
     '''' || if(len(value) > 40, value[:40] || '…', value) || '''';
+create or replace temp macro no_time(value) as
+    short(value) || ' is not a time between 2000 and tomorrow: write it as 2026-01-31 09:30';
+create or replace temp macro one_number(value) as regexp_replace(value, '^([0-9]+)[.]0$', '\\1');
+create or replace temp macro several(name) as
+    regexp_matches(name, '^[\\[{]') and json_valid(name);
 create or replace temp macro flag(value) as
     coalesce(
         try_cast(nullif(try_cast(value as double), 'nan'::double) as boolean),
@@ -97,9 +103,9 @@ with fields as (
 texts as (
     select
         *,
-        nullif(trim({first}), '') as shown_first,
-        nullif(trim({second}), '') as shown_second,
-        {item} as item,
+        nullif(stripped({first}), '') as shown_first,
+        nullif(stripped({second}), '') as shown_second,
+        one_number({item}) as item,
         {prompts} as prompts,
         {replies_a} as answers_a,
         {replies_b} as answers_b,
@@ -120,7 +126,7 @@ typed as (
 named as (
     select
         * replace (
-            if(trim(winner) = '', null, winner) as winner,
+            if(stripped(winner) = '', null, winner) as winner,
             if($judge is null, nullif(trim(verdict), ''), null) as verdict
         ),
         if(coalesce(num, item) is not null or {lacks_item} <> '', null,
@@ -146,15 +152,18 @@ select
         when reason is not null then reason
         when shown_first is null then '{first} is missing'
         when shown_second is null then '{second} is missing'
+        when several(shown_first) then '{first} ' || short(shown_first) || ' is no name'
+        when several(shown_second) then '{second} ' || short(shown_second) || ' is no name'
+        when shown_first = shown_second and not own then 'a model meets itself'
         when coalesce(num, item, place) is null and not own then {lacks_item}
         when own and mode_text is distinct from mode_word
             then 'unknown mode ' || short(mode)
         when own and seed_text is not null and seed_no is null
             then 'seed ' || short(seed) || ' is not a number of 64 bits'
         when told_at is null and time_text(tstamp) is not null
-            then 'tstamp ' || short(tstamp) || ' is not a time between 2000 and tomorrow'
+            then 'tstamp ' || no_time(tstamp)
         when told_at is null and time_text(timestamp) is not null
-            then 'timestamp ' || short(timestamp) || ' is not a time between 2000 and tomorrow'
+            then 'timestamp ' || no_time(timestamp)
         else {fault}
     end,
     case
@@ -173,13 +182,9 @@ select
     seed_no, if(seed_no is null, seed_text, null),
     {voter}, {known},
     shown_first, shown_second, {outcome}, coalesce({raw}, ''), {likely},
-    if(
-        lower(coalesce(nullif(trim(identical), ''), source)) in ('true', '1', 'identical')
-            and {outcome} = 'tie',
-        'identical', 'human'
-    ),
+    if({identical} and {outcome} = 'tie', 'identical', 'human'),
     coalesce(told_at, now()),
-    {question},
+    one_number({question}),
     coalesce(nullif(trim(category), ''), if(mode_text is distinct from mode_word, mode, null)),
     language,
     ($single_turn and (coalesce(turn_no, 1) > 1 or coalesce(len(prompts), 1) > 1))
@@ -242,7 +247,7 @@ def read(cursor: Cursor, path: Path, file: int, wanted: ImportOptions) -> Staged
     StoreError
         The file has no known format, or holds verdicts of an unnamed judge.
     """
-    format = _recognise(cursor, path)
+    format = _recognise(cursor, path, wanted.columns)
     if format.judged and wanted.judge is None:
         if wanted.unnamed_judge is None:
             raise StoreError(
@@ -266,6 +271,7 @@ def read(cursor: Cursor, path: Path, file: int, wanted: ImportOptions) -> Staged
             lacks_item=quoted(format.lacks_item),
             one_order=str(len(format.readings) - len(beside) == 1).lower(),
             there=_there(reading, there),
+            identical=IDENTICAL,
             **{
                 name: sql.format(judge=format.judge)
                 for name, sql in (_BESIDE_VOTES if reading.beside else _OF_VOTES).items()
@@ -303,16 +309,17 @@ def _there(reading: Reading, beside: list[str]) -> str:
     return f"{reading.raw} is not null or {beside[0]} is null" if beside else "true"
 
 
-def _recognise(cursor: Cursor, path: Path) -> VoteFormat:
+def _recognise(cursor: Cursor, path: Path, named: ColumnMap) -> VoteFormat:
     present = columns(cursor)
-    for format in FORMATS:
+    for format in FORMATS[-1:] if named.tells_winner else FORMATS:
         if present.issuperset(format.columns):
             return format
     unread = "select line, reason from file_rows where reason is not null order by line limit 1"
     for line, why in [] if present else cursor.execute(unread).fetchall():
         raise StoreError(f"{path}, line {line}: {why.splitlines()[0]}.")
     if count(cursor):
-        raise UnknownFormError(path, unknown(path, present))
+        made = named.columns.keys() - named.columns.values()
+        raise UnknownFormError(path, unknown(path, present - made))
     raise StoreError(f"{path} has no rows.")
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from coupled_arena.core.sql import quoted
 from coupled_arena.core.vote_columns import (
+    IDENTICAL_WORDS,
     QUESTION_NAMES,
     VERDICT,
     VOTER_NAMES,
@@ -43,12 +44,22 @@ class Reading:
 
 def _first_of(names: tuple[str, ...]) -> str:
     """Return SQL for the first of some fields that is not blank."""
-    given = [f"nullif(trim({name}), '')" for name in names]
+    given = [f"nullif(stripped({name}), '')" for name in names]
     return f"coalesce({', '.join(given)})"
 
 
 _QUESTION = _first_of(QUESTION_NAMES)
 VOTER = _first_of(VOTER_NAMES)
+IDENTICAL = "case {} else false end".format(
+    " ".join(
+        f"when nullif(trim({name}), '') is not null "
+        f"then lower(trim({name})) in ({', '.join(map(quoted, words))})"
+        for name, words in IDENTICAL_WORDS.items()
+    )
+)
+"""SQL: whether a row is marked as a tie of equal answers."""
+# FastChat's judges are a list: the model, and how it was asked.
+_LISTED_JUDGE = "if(starts_with(judge, '['), try_cast(judge as json) ->> 0, null)"
 
 
 @dataclass(frozen=True)
@@ -121,16 +132,18 @@ _MEANINGS = ", ".join(
 )
 # A name that is exactly a model's is that model's; in other case, where that leaves no doubt.
 MACROS = f"""
+create or replace temp macro stripped(value) as
+    regexp_replace(value, '^[\\s\\p{{Z}}]+|[\\s\\p{{Z}}]+$', '', 'g');
 create or replace temp macro outcome_by_word(word) as
-    map {{{_MEANINGS}}}[regexp_replace(lower(trim(word)), '[\\s_-]+', '_', 'g')];
+    map {{{_MEANINGS}}}[regexp_replace(lower(stripped(word)), '[\\s_-]+', '_', 'g')];
 create or replace temp macro outcome_by_name(word, first, second) as
     case
         when first = second then null
-        when trim(word) = first then 'first'
-        when trim(word) = second then 'second'
+        when stripped(word) = first then 'first'
+        when stripped(word) = second then 'second'
         when lower(first) = lower(second) then null
-        when lower(trim(word)) = lower(first) then 'first'
-        when lower(trim(word)) = lower(second) then 'second'
+        when lower(stripped(word)) = lower(first) then 'first'
+        when lower(stripped(word)) = lower(second) then 'second'
     end;
 """
 """What `FORMATS` need, besides the macros of `staged_rows`."""
@@ -225,6 +238,7 @@ def _game_fault(number: int) -> str:
 
 # AlpacaEval's: 1 and 2 are the answers, what lies between is how likely the second is, 0 a draw.
 _PREFERENCE = "try_cast(preference as double)"
+_INSTRUCTION = "concat_ws(chr(10) || chr(10), instruction, nullif(trim(input), ''))"
 
 FORMATS = (
     VoteFormat(
@@ -273,12 +287,12 @@ FORMATS = (
         fault=f"case when {_PREFERENCE} = 0 or {_PREFERENCE} between 1 and 2 then null "
         "else 'preference ' || short(preference) || ' is neither from 1 to 2 nor 0' end",
         judge="if(try_cast(annotator as double) is null, nullif(trim(annotator), ''), null)",
-        unvoted="preference is null",
+        unvoted="preference is null or lower(trim(preference)) in ('', 'nan')",
         vote="A verdict has a preference: 0, or from 1 to 2.",
-        item="instruction",
+        item=_INSTRUCTION,
         lacks_item="instruction is missing",
         question="null",
-        prompts="if(instruction is null, null, [instruction])",
+        prompts=f"if(instruction is null, null, [{_INSTRUCTION}])",
         replies_a="if(output_1 is null, null, [output_1])",
         replies_b="if(output_2 is null, null, [output_2])",
     ),
@@ -316,6 +330,7 @@ FORMATS = (
         "if(response_a is null, null, [response_a]))",
         replies_b="coalesce(answers(spoken_b, starts_b), "
         "if(response_b is null, null, [response_b]))",
+        judge=_LISTED_JUDGE,
         fields=read_names(),
         said=("winner", VERDICT),
     ),

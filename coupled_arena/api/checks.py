@@ -69,6 +69,7 @@ def selection_of(
     from coupled_arena.store.queries.comparisons import Selection
 
     first, *more = _judges(opened, judge) or (None,)
+    _check_there(opened, category, language)
     return Selection(
         judge=first,
         more_judges=tuple(more),
@@ -79,6 +80,20 @@ def selection_of(
         judge_score=JudgeScore(judge_score),
         flips=Flips(flips),
     )
+
+
+def _check_there(opened: Store, category: str | None, language: str | None) -> None:
+    from coupled_arena.store.queries import comparisons
+
+    asked = {"category": (category, comparisons.categories)}
+    asked["language"] = language, comparisons.languages
+    for name, (value, there) in asked.items():
+        if value is not None:
+            with opened.cursor() as cursor:
+                known = there(cursor)
+            if value not in known:
+                there_are = ", ".join(known) or "none"
+                raise ArenaError(f"No comparison has the {name} {value!r}. There are: {there_are}.")
 
 
 def _judges(opened: Store, judge: str | Sequence[str] | None) -> tuple[str, ...]:

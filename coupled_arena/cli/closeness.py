@@ -27,7 +27,7 @@ def closeness(
     model_b: _Name,
     prompts: Annotated[
         Path | None,
-        typer.Option(help="Prompts for fresh answers: .txt, one a line, or .jsonl."),
+        typer.Option(help="Prompts for fresh answers: .txt, one a line, or a table with `text`."),
     ] = None,
     task: Annotated[
         Tasks | None,

@@ -102,7 +102,7 @@ def _examine(settings: Settings) -> tuple[list[Finding], float | None]:
 def restore(
     source: Annotated[
         Path | None,
-        typer.Option("--from", help="Snapshot to restore.", show_default="the newest whole one"),
+        typer.Option("--from", help="Snapshot to restore.", show_default="the fullest whole one"),
     ] = None,
     config: Config = None,
     db: Db = None,

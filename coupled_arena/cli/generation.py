@@ -114,7 +114,9 @@ PlanFile = Annotated[
 
 @with_options(face.generate, mode=Modes.BOTH)
 def generate(
-    prompts: Annotated[Path, typer.Option(help="Prompts: .txt, one a line, or .jsonl.")],
+    prompts: Annotated[
+        Path, typer.Option(help="Prompts: .txt, one a line, or a table with `text`.")
+    ],
     models: Names,
     plan: PlanFile = None,  # noqa: ARG001 (its callback has read it)
     config: Config = None,

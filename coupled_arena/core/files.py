@@ -102,7 +102,7 @@ def read_toml(path: Path, name: str = "") -> dict[str, Any]:
     """
     name = name or str(path)
     try:
-        values = tomllib.loads(whole(path).decode("utf-8"))
+        values = tomllib.loads(whole(path).decode("utf-8-sig"))  # Windows writes a mark of order
         for each in _leaves(values):
             if isinstance(each, int) and not -_BEYOND <= each < _BEYOND:
                 raise ValueError("a whole number has more than 64 bits")

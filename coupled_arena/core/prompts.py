@@ -6,23 +6,23 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from coupled_arena.core.errors import PromptError
-from coupled_arena.core.files import whole
+from coupled_arena.core.files import reason, whole
 from coupled_arena.core.records import Prompt
 from coupled_arena.core.tables import Row, read_rows
 
-_TABLES = (".jsonl", ".json", ".parquet", ".gz")
+_TABLES = (".jsonl", ".json", ".csv", ".tsv", ".parquet", ".gz")
 _FIELDS = ("id", "category", "language", "system", "prefix")
 
 
 def read_prompts(path: Path) -> tuple[Prompt, ...]:
-    """Read prompts: one a line, or rows of JSON or Parquet with ``text`` or ``prompt``.
+    """Read prompts: one a line, or rows of a table with ``text`` or ``prompt``.
 
     Raises
     ------
     PromptError
         The file cannot be read, a line is wrong, or there is no prompt in it.
     """
-    if path.suffix in _TABLES:
+    if path.suffix.lower() in _TABLES:
         prompts = tuple(_prompt(row) for row in read_rows(path, PromptError))
     else:
         prompts = tuple(Prompt(line.strip()) for line in _lines(path) if line.strip())
@@ -33,9 +33,9 @@ def read_prompts(path: Path) -> tuple[Prompt, ...]:
 
 def _lines(path: Path) -> list[str]:
     try:
-        return whole(path).decode("utf-8").splitlines()
+        return whole(path).decode("utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise PromptError(f"{path} cannot be read as UTF-8 text: {error}.") from error
+        raise PromptError(f"{path} cannot be read as UTF-8 text: {reason(error)}.") from error
 
 
 def _prompt(row: Row) -> Prompt:

@@ -20,6 +20,7 @@ A variable that is empty says nothing. No other module reads the environment for
 
 from __future__ import annotations
 
+import logging
 import os
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -53,6 +54,7 @@ from coupled_arena.core.records import AUTO, Sampler, Sampling, Swap
 
 _HUB = "https://huggingface.co https://*.hf.space"
 _SPACE = "10.0.0.0/8"  # where the hub's proxies are, as its Spaces see them
+_log = logging.getLogger(__name__)
 _PREFIX = "coupled_arena_"
 _OTHERS = {"space_id": "space", "openai_api_key": "other_key"}  # variables of other programs
 _TABLES = (
@@ -143,6 +145,8 @@ def _add(found: dict[str, Any], name: str, word: str) -> None:
         found.setdefault(table, {})[setting] = word
     elif name in Environment.model_fields and name not in _OTHERS.values():
         found[name] = word
+    else:  # no reason to stop: Kubernetes makes such names of a service
+        _log.warning("%s names no setting: it has no effect.", f"{_PREFIX}{name}".upper())
 
 
 def variable_of(place: tuple[int | str, ...], settings: dict[str, Any]) -> str:

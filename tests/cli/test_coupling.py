@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from coupled_arena.store.database import Store
 from tests.stats.test_score_tables import DIGITS, FOLDER, golden, needs_real_scores
 
 TABLE = """Noise,a,b
@@ -121,3 +122,26 @@ def test_the_text_tells_how_far_proposition_1_holds(call, table):
     assert "Proposition 1: gap" in out
     assert gap in out
     assert "zero but for chance" in out
+
+
+@pytest.mark.parametrize(
+    "name", ["arena.duckdb", "votes.csv", "folder"], ids=["database", "votes", "folder"]
+)
+def test_what_is_no_table_of_scores_is_not_overwritten(call, table, tmp_path, name):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "votes.csv").write_text("model_a,model_b,winner\nred,blue,tie\n")
+    Store.open(tmp_path / "arena.duckdb").close()
+    path = tmp_path / name
+    before = path.read_bytes() if path.is_file() else None
+    code, out, err = call("coupling", "--scores", table, "--seeds", 2, "--out", path)
+    assert (code, out) == (1, "")
+    assert "no table of scores: give another name" in " ".join(err.split())
+    assert before == (path.read_bytes() if path.is_file() else None)
+
+
+def test_a_table_of_scores_is_written_anew(call, table, tmp_path):
+    for _ in range(2):
+        code, _, err = call(
+            "coupling", "--scores", table, "--seeds", 2, "--out", tmp_path / "o.csv"
+        )
+        assert (code, "o.csv holds 8 rows" in " ".join(err.split())) == (0, True)

@@ -43,12 +43,29 @@ def test_rows_of_every_form(saved, tmp_path):
     assert read_prompts(tmp_path / "a.parquet") == PROMPTS
 
 
+@pytest.mark.parametrize(("name", "cut"), [("a.CSV", ","), ("a.tsv", "\t")])
+def test_a_table_of_a_spreadsheet(saved, name, cut):
+    rows = [["text", "category"], ['"What is a lake, and why?"', "geo"], ['"Two\nlines"', ""]]
+    text = "\ufeff" + "".join(f"{cut.join(row)}\n" for row in rows)
+    told = (Prompt("What is a lake, and why?", category="geo"), Prompt("Two\nlines"))
+    found = read_prompts(saved(name, text))
+    assert [prompt.text for prompt in found] == [prompt.text for prompt in told]
+    assert found[0] == told[0]
+
+
+def test_endings_and_marks_of_windows(saved):
+    why, how = Prompt("Why?"), Prompt("How?")
+    assert read_prompts(saved("a.JSONL", '{"text": "Why?"}\n')) == (why,)
+    assert read_prompts(saved("a.txt", "\ufeffWhy?\r\nHow?\r\n")) == (why, how)
+
+
 @pytest.mark.parametrize(
     ("name", "text", "complaint"),
     [
         ("a.txt", "\n \n", "holds no prompt"),
         ("a.jsonl", "", "holds no prompt"),
         ("a.jsonl", '{"text": "x"}\n{"text": \n', "a.jsonl, line 2 is not JSON"),
+        ("a.csv", "Why?\nHow?\n", 'line 2: needs a "text" (or "prompt")'),
         ("a.jsonl", "[1]\n", "row 1 is not a JSON object"),
         ("a.jsonl", '{"text": " "}\n', 'line 1: needs a "text" (or "prompt")'),
         ("a.jsonl", '{"text": 3}\n', 'line 1: needs a "text" (or "prompt")'),

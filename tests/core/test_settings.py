@@ -135,6 +135,19 @@ def test_a_wrong_variable_is_named(monkeypatch, name, value, message):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("name", ["FOO", "TEMPERATURE", "BATTLES_MOST_AT_ONCE", "OTHER_KEY"])
+def test_a_variable_of_no_setting_is_told(monkeypatch, caplog, name):
+    monkeypatch.setenv(f"COUPLED_ARENA_{name}", "7")
+    load_settings()
+    assert caplog.messages == [f"COUPLED_ARENA_{name} names no setting: it has no effect."]
+
+
+def test_a_file_as_windows_writes_it(tmp_path):
+    path = tmp_path / "arena.toml"
+    path.write_bytes(b"\xef\xbb\xbfport = 8000\r\n")
+    assert load_settings(path).port == 8000
+
+
 def test_a_wrong_word_of_the_command_line_is_not_blamed_on_a_variable(monkeypatch):
     monkeypatch.setenv("COUPLED_ARENA_PORT", "8080")
     with pytest.raises(SettingsError, match=r"^port: "):

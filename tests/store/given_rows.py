@@ -12,6 +12,9 @@ from coupled_arena.store.queries import comparisons
 from coupled_arena.store.queries.comparisons import Selection
 from tests.stored import rows
 
+NOBODY = (
+    "without a voter: all count as votes of one person, import. A column voter tells people apart."
+)
 PUBLISHED = Path(__file__).parents[2].parent / "shared" / "data" / "ppr"
 FIRST, SECOND, TIE, BOTH_BAD = range(4)
 

@@ -11,6 +11,7 @@ from coupled_arena.core.records import Mode, Origin
 from coupled_arena.generation.turns import check_replayable
 from coupled_arena.store.database import Store
 from coupled_arena.store.transfer.importing import import_files
+from tests.store.given_rows import NOBODY
 
 ID = "0123456789abcdef" * 2
 
@@ -97,6 +98,7 @@ def test_another_program_s_modes_and_seeds_reject_no_row(store, lines):
         "Mode is unknown for the words 'arena' (2), 'multiturn_arena' (1): only coupled and "
         "independent are known.",
         "Seeds that are not numbers of 64 bits are left out: 'soon' (1).",
+        f"4 rows {NOBODY}",
     )
 
 

@@ -101,6 +101,19 @@ def test_a_damaged_database_names_the_way_back(voted):
     assert (done.votes, done.source) == (3, str(snapshot_path(voted)))
 
 
+@pytest.mark.parametrize("newer", ["empty", "full"])
+def test_copies_with_other_times_bring_the_fullest_back(voted, tmp_path, newer):
+    full = snapshot_path(voted)
+    empty = full.with_name(f"{full.stem}-day{full.suffix}")
+    with Store.open(tmp_path / "other.duckdb") as store:
+        snapshot(store, empty)
+    voted.unlink()
+    os.utime(full, (9e8, 9e8 if newer == "empty" else 2e9))
+    done = restore(voted)
+    assert (done.votes, done.source) == (3, str(full))
+    assert sorted(generations(voted)) == sorted([full, empty])
+
+
 def test_a_snapshot_is_not_replaced_by_one_with_fewer_rows(voted, tmp_path):
     held = votes(snapshot_path(voted))
     with (

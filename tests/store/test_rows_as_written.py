@@ -281,6 +281,18 @@ def test_files_of_several_forms_are_ranked_together(lines):
     assert wins_of([kaggle, own]) == {"red": 1, "blue": 1}
 
 
+def test_nobody_is_one_person_only_to_an_import_which_says_so(store, lines):
+    table = [{"id": n, **WON, "a": "red", "b": "blue"} for n in range(4)]
+    path = lines(*table)
+    (note,) = import_files(store, [path]).notes[-1:]
+    assert note.startswith("4 rows without a voter: all count as votes of one person, import.")
+    assert rows(store, "select count(distinct voter) from votes") == [(1,)]
+    named = ["model_a=a", "model_b=b"]
+    others = [ca.rank(path), ca.rank(path, map=named), ca.rank(pd.DataFrame(table))]
+    intervals = [[(r["low"], r["high"]) for r in each.to_dict()["models"]] for each in others]
+    assert intervals[0] == intervals[1] == intervals[2]
+
+
 def test_pictures_beside_votes_do_not_matter(tmp_path):
     picture = [{"bytes": b"\x89PNG\xff", "path": None}]
     table = pd.DataFrame([{"id": 1, **WON, "images": picture, "icon": b"\xff"}])

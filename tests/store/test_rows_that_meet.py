@@ -27,7 +27,7 @@ from coupled_arena.core.vote_columns import WINNERS, outcome_of
 from coupled_arena.store.transfer.importing import import_files
 from tests.families import first_of
 from tests.stats.real_votes import FOLDER, golden, needs_real_votes
-from tests.store.given_rows import counts
+from tests.store.given_rows import NOBODY, counts
 from tests.stored import rows
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -149,7 +149,7 @@ def test_a_judge_that_meets_no_vote_is_told(store, file):
     other = file([vote(prompt=f"Question {n}?") for n in range(2)], "judge.csv")
     said = "No verdict is on a battle that was here before"
     assert not any(note.startswith(said) for note in import_files(store, [other], judge="j").notes)
-    assert import_files(store, [people]).notes == ()
+    assert import_files(store, [people]).notes == (f"4 rows {NOBODY}",)
     done = import_files(store, [file(BOTH_ORDERS, "both.csv")], judge="j")
     assert not any(note.startswith(said) for note in done.notes)
     again = file([vote(prompt="Another?")], "again.csv")
@@ -161,7 +161,7 @@ def test_names_that_differ_in_case_or_blanks_are_told(store, file):
     made = [vote(id=1), vote(id=2) | {"model_a": " red "}, vote(id=3) | {"model_b": "Blue"}]
     done = import_files(store, [file(made)])
     assert (done.notes, done.rejected) == (
-        ("These names count as different models: Blue and blue.",),
+        ("These names count as different models: Blue and blue.", f"3 rows {NOBODY}"),
         (),
     )
     done = import_files(store, [file([vote(id=4) | {"model_a": "RED"}])])
@@ -282,6 +282,7 @@ def test_rows_without_an_id_are_taken_once(store, file):
     assert done.notes == (
         "3 rows without an id and without texts: each is a battle of its own, and meets no row of "
         "another file.",
+        f"3 rows {NOBODY}",
     )
     assert told(import_files(store, [path])) == (3, 0, 0, 0, 0)
     grown = file([vote(), vote(), vote("tie"), vote("model_b")])

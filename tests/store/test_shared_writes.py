@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
@@ -69,7 +69,8 @@ def test_who_is_interrupted_leaves_the_others_work_to_the_next():
 @pytest.mark.parametrize("waiting", [1, 2, 5])
 def test_turns_rest_only_while_several_wait(monkeypatch, waiting):
     rests = []
-    clock = SimpleNamespace(monotonic=time.monotonic, sleep=rests.append)
+    ticks = itertools.count(0, 0.01)  # of its own: a busy machine may wake a thread after its rest
+    clock = SimpleNamespace(monotonic=lambda: next(ticks), sleep=rests.append)
     monkeypatch.setattr(shared_writes, "time", clock)
     held = Held()
     entered = [held.enter(str(number)) for number in range(waiting)]

@@ -23,10 +23,10 @@ from coupled_arena.analysis.score_columns import (
 )
 from coupled_arena.core.bounds import IN_MEMORY, Bound
 from coupled_arena.core.errors import ScoreError
-from coupled_arena.core.files import reason
+from coupled_arena.core.files import UNREADABLE, reason
 from coupled_arena.core.formulas import as_text, csv_writer
 from coupled_arena.core.language import _, ngettext
-from coupled_arena.core.tables import called, read_frame
+from coupled_arena.core.tables import called, first_line, read_frame
 from coupled_arena.stats.coupling.score_tables import ScoreTable
 
 if TYPE_CHECKING:
@@ -275,14 +275,24 @@ def _subjects(
     return tuple(coupled[::seeds].tolist())
 
 
+def _is_score_table(path: Path) -> bool:
+    try:
+        return path.is_file() and first_line(path).startswith(f"{_NOISE},")
+    except UNREADABLE:
+        return False
+
+
 def write_score_table(table: ScoreTable, path: Path) -> None:
     """Write a CSV that `read_subject_scores` reads.
 
     Raises
     ------
     ScoreError
-        The file cannot be written, or a model has a name that its reader takes for something else.
+        The file cannot be written or is none of these, or a model has a name that its reader takes
+        for something else.
     """
+    if path.exists() and not _is_score_table(path):
+        raise ScoreError(f"{path} is there, and is no table of scores: give another name.")
     header = (_NOISE, *table.models)
     for model in table.models:
         taken = model != model.strip() or not is_score(model)

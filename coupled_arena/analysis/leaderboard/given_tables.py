@@ -150,7 +150,7 @@ def store_of_files(
     """
     with ExitStack() as opened:
         store = opened.enter_context(Store.in_memory())
-        done = import_files(store, paths, columns=columns, unnamed_judge=judge)
+        done = import_files(store, paths, columns=columns, unnamed_judge=judge, voters_apart=True)
         if done.rejected:
             first, more = done.rejected[0], len(done.rejected) - 1
             raise VoteError(f"{first.file}, line {first.line}: {first.reason}{_more(more)}.")

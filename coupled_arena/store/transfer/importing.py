@@ -100,6 +100,7 @@ def import_files(
     no_toxic: bool = False,
     columns: ColumnMap | None = None,
     unnamed_judge: str | None = None,
+    voters_apart: bool = False,
     progress: Callable[[str], None] = _silent,
 ) -> Imported:
     """Write the comparisons in some files, all of them or, on an error, nothing.
@@ -125,6 +126,9 @@ def import_files(
         Which columns of the files are which of ours, where nothing else tells.
     unnamed_judge : str, optional
         The judge of files that hold verdicts alone and name none. Other files keep their voters.
+    voters_apart : bool
+        Each vote without a voter is of a person of its own, not all of one. That is for a store
+        into which nothing is imported twice.
     progress : callable
         Called with the name of each of the ``len(paths) + 1`` steps when it begins.
 
@@ -137,7 +141,7 @@ def import_files(
     if judge is not None and not judge.strip():
         raise StoreError("The judge has no name: give one, or leave --judge out for votes.")
     wanted = ImportOptions(
-        judge, dataset, single_turn, no_toxic, columns or ColumnMap(), unnamed_judge
+        judge, dataset, single_turn, no_toxic, columns or ColumnMap(), unnamed_judge, voters_apart
     )
     return store.write(lambda cursor: import_within(cursor, paths, wanted, progress))
 
@@ -162,6 +166,7 @@ def import_within(
     unread_texts = value_of(cursor, lines.format("unread"))
     judges = column_of(cursor, "select distinct voter from staged where judged order by 1")
     notes += [] if wanted.judge else _notes_of_judges(cursor)
+    notes += _notes_of_nobody(cursor, wanted.dataset)
     for judge in judges:
         _check_judge(cursor, judge)
     battles = merge_staged.add_battles(cursor)
@@ -389,6 +394,14 @@ def _notes_of_judges(cursor: Cursor) -> list[str]:
         else:
             notes += _note(rows, f"with a verdict of {judge}.")
     return notes
+
+
+def _notes_of_nobody(cursor: Cursor, dataset: str) -> list[str]:
+    """Return notes on votes that name no voter, which have the name of their dataset."""
+    rows = "select count(distinct (file, line)) from staged where not judged and voter = ?"
+    without = value_of(cursor, rows, [dataset])
+    said = f"without a voter: all count as votes of one person, {dataset}. A column voter tells "
+    return _note(without, f"{said}people apart.") if without > 1 else []
 
 
 def _words(cursor: Cursor, query: str) -> str:

@@ -14,6 +14,7 @@ from coupled_arena.core.files import reason
 from coupled_arena.store.checks.examine import faults
 from coupled_arena.store.database import Store
 from coupled_arena.store.transfer.snapshots import (
+    fullest_first,
     generations,
     lacks,
     remove,
@@ -33,7 +34,7 @@ class Restored:
     set_aside : tuple of str
         Where files lie now that stood in the way.
     passed_over : tuple of str
-        Newer snapshots that are not whole, and why.
+        Snapshots that are not whole, and why.
     """
 
     db: str
@@ -54,7 +55,7 @@ def restore(db: Path, source: Path | None = None) -> Restored:
     db : Path
         It may be missing, damaged or emptied; whatever lies there is set aside.
     source : Path, optional
-        The snapshot; else the newest whole one.
+        The snapshot; else the whole one that holds most.
 
     Raises
     ------
@@ -65,7 +66,7 @@ def restore(db: Path, source: Path | None = None) -> Restored:
     """
     if source is None:
         _check_it_lacks_something(db)
-    candidates = (source,) if source else generations(db)
+    candidates = (source,) if source else fullest_first(db)
     if not candidates:
         raise StoreError(f"There is no snapshot of {db}. Name one with --from.")
     partial = db.with_name(f"{db.name}.restoring")

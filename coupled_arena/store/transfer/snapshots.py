@@ -7,6 +7,7 @@ ever replaced by a database that lacks something of it.
 from __future__ import annotations
 
 import logging
+import math
 import os
 import shutil
 import threading
@@ -132,6 +133,22 @@ def generations(db: Path) -> tuple[Path, ...]:
     return tuple(sorted(filter(Path.exists, paths), key=_written, reverse=True))
 
 
+def fullest_first(db: Path) -> tuple[Path, ...]:
+    """Return the snapshots of a database, first those that cannot be read, then by their rows.
+
+    No snapshot takes the place of one that holds more. So the fullest is the last, also where
+    somebody has copied the files, and times tell nothing.
+    """
+
+    def rows(path: Path) -> float:
+        try:
+            return sum(row_counts_of(path).rows.values())
+        except StoreError:
+            return math.inf
+
+    return tuple(sorted(generations(db), key=rows, reverse=True))
+
+
 def row_counts_of(path: Path) -> RowCounts:
     """Return what a database file of any schema holds.
 
@@ -237,7 +254,7 @@ def _open(db: Path, way_back: str, *, read_only: bool) -> Store:
 
 def _way_back(db: Path) -> str:
     """Return how to restore a database from its fullest snapshot; empty if none holds anything."""
-    for path in generations(db):
+    for path in fullest_first(db):
         try:
             held = row_counts_of(path)
         except StoreError:

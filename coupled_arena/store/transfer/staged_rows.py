@@ -37,6 +37,7 @@ class ImportOptions:
     no_toxic: bool = False
     columns: ColumnMap = field(default_factory=ColumnMap)
     unnamed_judge: str | None = None
+    voters_apart: bool = False
 
 
 _FIELDS = (
@@ -203,7 +204,8 @@ _VALUES = ("judge", "dataset", "single_turn", "no_toxic")
 _OF_VOTES = {
     "led": "0",
     "judged": "$judge is not null or {judge} is not null",
-    "voter": f"coalesce($judge, {{judge}}, {VOTER}, $dataset)",
+    "voter": f"coalesce($judge, {{judge}}, {VOTER}, "
+    "if({apart}, concat_ws(' ', $dataset, {file}, line, part), $dataset))",
     "known": f"if($judge is null, {VOTER} is not null "
     "and (answered or coalesce(num, item) is not null), answered)",
 }
@@ -273,7 +275,9 @@ def read(cursor: Cursor, path: Path, file: int, wanted: ImportOptions) -> Staged
             there=_there(reading, there),
             identical=IDENTICAL,
             **{
-                name: sql.format(judge=format.judge)
+                name: sql.format(
+                    judge=format.judge, file=file, apart=str(wanted.voters_apart).lower()
+                )
                 for name, sql in (_BESIDE_VOTES if reading.beside else _OF_VOTES).items()
             },
             **{name: getattr(reading, name) for name in _OF_READINGS},

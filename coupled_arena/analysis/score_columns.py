@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -85,11 +86,13 @@ PROMPTS = ("prompt", "question", "prompt_id", "question_id")
 
 _SETTINGS = ("temperature", "top_k", "top_p", "max_tokens", "max_new_tokens", "system_prompt")
 _REPETITIONS = ("seed", "repetition", "repeat", "run", "sample")
+_INDEX = re.compile(r"unnamed: \d+(\.\d+)*")  # as pandas calls one that was saved as a column
 
 
 def is_score(column: str) -> bool:
     """Return whether a column of this name holds scores, unless somebody says so."""
-    return column.lower() not in (*SUBJECTS, *_SETTINGS, *_REPETITIONS)
+    named = column.lower()
+    return named not in (*SUBJECTS, *_SETTINGS, *_REPETITIONS) and not _INDEX.fullmatch(named)
 
 
 def check_settings(frame: pd.DataFrame, wanted: Collection[str] | None, name: str) -> None:

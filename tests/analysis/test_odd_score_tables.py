@@ -50,6 +50,12 @@ def test_prompts_with_an_empty_cell_are_left_out_for_all_models():
     np.testing.assert_array_equal(risk_scores_from_frame(long).values, wanted.values)
 
 
+def test_an_index_that_was_saved_is_no_metric():
+    frame = answers().reset_index(names="Unnamed: 0").reset_index(names="Unnamed: 0.1")
+    assert risk_scores_from_frame(frame).metrics == ("truth", "wit")
+    assert risk_scores_from_frame(frame, ["Unnamed: 0"]).metrics == ("Unnamed: 0",)
+
+
 def test_a_model_without_a_whole_prompt_is_named():
     frame = answers()
     frame.loc[frame.model == "b", "truth"] = None

@@ -190,13 +190,15 @@ def paths_of(files: Files) -> Path | list[Path]:
     return paths[0] if len(paths) == 1 else paths
 
 
-def scores_in(files: Files, metrics: Sequence[str] | None) -> RiskScores:
+def scores_in(files: Files, metrics: Sequence[str] | None, among: Sequence[str] = ()) -> RiskScores:
     """Return the scores of tables, or of logs.
 
     Parameters
     ----------
     metrics : sequence of str, optional
         By default all of a table, and the first of logs.
+    among : sequence of str
+        Models to read of logs; all by default.
     """
     from coupled_arena.analysis.logs.score_logs import read_logs
     from coupled_arena.analysis.risk.scores import read_risk_scores
@@ -204,10 +206,10 @@ def scores_in(files: Files, metrics: Sequence[str] | None) -> RiskScores:
     if not hold_logs(files):
         return read_risk_scores(paths_of(files), metrics)
     if isinstance(files, Mapping):
-        return read_logs([Path(each) for each in files.values()], metrics, list(files))
+        return read_logs([Path(each) for each in files.values()], metrics, list(files), among)
     several = [files] if isinstance(files, str | Path) else files
     named = [named_path(Path(each)) for each in several]
-    return read_logs([path for _, path in named], metrics, [name for name, _ in named])
+    return read_logs([path for _, path in named], metrics, [name for name, _ in named], among)
 
 
 def hold_logs(files: Files) -> bool:

@@ -238,7 +238,7 @@ def _read_table(
     if not are_files(scores):
         return paired_from_frame(check_frame(scores, "scores"), models, metric, scale, seeds)
     if hold_logs(scores):
-        found = scores_in(scores, (metric,) if metric else None)
+        found = scores_in(scores, (metric,) if metric else None, models)
         return paired_from_scores(found, models, scale)
     paths = paths_of(scores)
     frame = read_frame(paths, ScoreError)

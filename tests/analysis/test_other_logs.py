@@ -69,10 +69,10 @@ def test_a_metric_of_which_less_is_better_by_the_task_s_own_list(tmp_path):
     assert read_logs([tmp_path]).lower_is_better == {"exact_match"}
 
 
-def lines_run(folder, rows, **results):
+def lines_run(folder, rows, suffix="jsonl", **results):
     folder.mkdir(exist_ok=True)
     time = "2024-09-01T10-00-00.000000"
-    path = folder / f"samples_sums_{time}.jsonl"
+    path = folder / f"samples_sums_{time}.{suffix}"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     told = {"model_name": folder.name, "config": {}, "configs": {"sums": {}}} | results
     (folder / f"results_{time}.json").write_text(json.dumps(told))
@@ -90,6 +90,36 @@ def test_two_rows_a_document_are_two_filters(tmp_path, named):
     assert means(read_logs([tmp_path], [f"exact_match:{strict}"])) == {"a": 0.5, "b": 0}
     assert means(read_logs([tmp_path], [f"exact_match:{flexible}"])) == {"a": 1, "b": 0.5}
     assert read_logs([tmp_path]).metrics == (f"exact_match:{strict}",)
+
+
+def test_a_copy_of_a_run_counts_once(tmp_path):
+    for model, right in (("a", 1), ("b", 0)):
+        path = lines_run(tmp_path / model, [document(n, right) for n in (0, 1)])
+        copy = path.with_name(path.name.replace("T10", "T11"))
+        copy.write_bytes(path.read_bytes())
+        results = path.with_name(f"results_{path.stem.rpartition('_')[2]}.json")
+        results.with_name(results.name.replace("T10", "T11")).write_bytes(results.read_bytes())
+    scores = read_logs([tmp_path])
+    assert scores.repetitions == 1
+    assert scores.notes[1] == f"{copy} is the same run as {path}: it counts once."
+
+
+def test_several_answers_count_as_their_mean_beside_single_ones(tmp_path):
+    for model, runs in (("a", [[1, 0, 1]]), ("b", [[1, 1, 0], [1, 0, 0]])):
+        for number, rights in enumerate(runs):
+            old_run(tmp_path / f"{model}{number}", model, rights)
+    scores = read_logs([tmp_path])
+    assert [values[:, 0].tolist() for values in scores.values] == [[1, 0, 1], [1, 0.5, 0]]
+    assert scores.notes == ("Answers to a prompt: a 1, b 2. Several count as their mean.",)
+
+
+def test_a_third_model_does_not_change_a_gate(tmp_path):
+    for model, number in (("a", 30), ("b", 30), ("c", 3)):
+        lines_run(tmp_path / model, [document(n, n % 2) for n in range(number)])
+    answer = ca.gate("a", "b", tmp_path)
+    assert answer.to_frame()["prompts"].item() == 30
+    with pytest.raises(ScoreError, match=r"no scores of d\. Models with scores: a, b, c\."):
+        ca.gate("a", "d", tmp_path)
 
 
 def test_a_document_that_is_there_once_too_often_is_a_fault(tmp_path):
@@ -120,7 +150,7 @@ def test_a_missing_repetition_leaves_its_prompt_out(tmp_path):
     for model in "ab":
         rights = [1, 0, 1] if model == "a" else [0, 0, 1]
         old_run(tmp_path / f"{model}1", model, rights)
-        old_run(tmp_path / f"{model}2", model, rights[:2] if model == "a" else rights)
+        old_run(tmp_path / f"{model}2", model, rights[:2] if model == "a" else [0, 1, 1])
     scores = read_logs([tmp_path])
     assert (scores.repetitions, scores.prompts[0]) == (2, ("sums/0", "sums/1"))
     assert scores.notes == ("Left out, for some models lack them: 1 prompt.",)

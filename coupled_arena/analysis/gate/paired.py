@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coupled_arena.analysis.coupling.score_tables import subject_scores_from_frame
-from coupled_arena.analysis.risk.scores import RiskScores, risk_scores_from_frame
+from coupled_arena.analysis.risk.scores import RiskScores, check_models, risk_scores_from_frame
 from coupled_arena.analysis.score_columns import PROMPTS, SUBJECTS, is_missing, text_of
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.language import _, ngettext
@@ -236,20 +236,6 @@ class Pair:
         return int((both.sum(axis=1) >= 2).sum())
 
 
-def check_models(models: Sequence[str], known: Sequence[str]) -> None:
-    """Refuse a model that has no scores.
-
-    Raises
-    ------
-    ScoreError
-        It is not among those known.
-    """
-    if absent := [name for name in models if name not in known]:
-        there = ", ".join(known) or _("none")
-        text = _("There are no scores of {models}. Models with scores: {known}.")
-        raise ScoreError(text.format(models=", ".join(absent), known=there))
-
-
 def check_different(models: Sequence[str]) -> None:
     """Refuse a model that is there twice.
 
@@ -284,7 +270,7 @@ def paired_from_scores(
         The base first.
     categories, clusters : mapping of str to str, optional
         By the name of the prompt. By default the prompts of each task of a log are a category.
-        A table without such a column has none, whatever its prompts are called.
+        A table without such a column has none.
 
     Raises
     ------
@@ -308,16 +294,20 @@ def paired_from_scores(
     named = tuple((categories or {}).get(prompt, "") for prompt in prompts)
     return PairedScores(
         *(metric, tuple(models), prompts, values, scale),
-        categories=named if categories else () if categories is not None else _tasks(prompts),
+        categories=named
+        if categories
+        else ()
+        if categories is not None
+        else _tasks(prompts, found),
         clusters=tuple((clusters or {}).get(prompt) or prompt for prompt in prompts),
         left_out=found.left_out,
         notes=(*found.notes, *lacking(values, models)),
     )
 
 
-def _tasks(prompts: Sequence[str]) -> tuple[str, ...]:
-    """Return the tasks that logs name their prompts after, if they are several."""
-    tasks = tuple(prompt.rpartition("/")[0] for prompt in prompts)
+def _tasks(prompts: Sequence[str], found: RiskScores) -> tuple[str, ...]:
+    """Return the tasks of a log's prompts, if they are several."""
+    tasks = tuple(found.tasks.get(prompt, "") for prompt in prompts)
     return tasks if len(set(tasks)) > 1 and all(tasks) else ()
 
 

@@ -12,7 +12,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from coupled_arena.analysis.gate.paired import PairedScores, Scale, check_models, lacking
+from coupled_arena.analysis.gate.paired import PairedScores, Scale, lacking
+from coupled_arena.analysis.risk.scores import check_models
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.language import _
 from coupled_arena.core.records import Mode, seed_to_hex

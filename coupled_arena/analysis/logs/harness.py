@@ -133,6 +133,7 @@ def _read_written(path: Path, name: str) -> Iterator[Scored]:
             f"{task}/{row['doc_id']}",
             {key: _as_number(value) for key, value in scores.items()},
             request=_hash(row.get("prompt_0")),
+            task=task,
         )
 
 
@@ -172,6 +173,7 @@ def _answers(path: Path, name: str, run: _Run) -> Iterator[Scored]:
             row.values.get("prompt_hash") or _hash(row.values["arguments"]),
             json.dumps(settings, sort_keys=True) if settings else "",
             frozenset(lower),
+            task=run.task,
         )
 
 

@@ -53,6 +53,7 @@ def _read(path: Path, name: str) -> Iterator[Scored]:
             request=asked,
             settings=deployment,
             ordered=False,
+            task=scenario,
         )
 
 

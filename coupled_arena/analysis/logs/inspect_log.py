@@ -49,6 +49,7 @@ def _read(path: Path, name: str) -> Iterator[Scored]:
             _scores(sample, [scorer.name for scorer in run.scorers or ()], where),
             document=json.dumps([_text(sample.input), sample.target]),
             settings=json.dumps(settings, sort_keys=True, default=str),
+            task=run.task,
         )
 
 

@@ -43,6 +43,7 @@ def _read(path: Path, name: str) -> Iterator[Scored]:
             f"{spec.get('eval_name')}/{sample.rpartition('.')[2] if '.' in sample else sample}",
             metrics | scores,
             settings=json.dumps(settings, sort_keys=True, default=str),
+            task=str(spec.get("eval_name")),
         )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
+from statistics import fmean
 
 from coupled_arena.analysis.logs import (
     harness,
@@ -21,8 +22,9 @@ from coupled_arena.analysis.logs import (
     openai_evals,
     promptfoo,
 )
+from coupled_arena.analysis.logs.run_checks import Copies, Runs
 from coupled_arena.analysis.logs.scored import LogFormat, Scored
-from coupled_arena.analysis.risk.scores import RiskScores, scores_from_cells
+from coupled_arena.analysis.risk.scores import RiskScores, check_models, scores_from_cells
 from coupled_arena.analysis.score_columns import is_missing, score_of
 from coupled_arena.core.errors import ScoreError
 
@@ -38,7 +40,6 @@ FORMATS = (
 )
 _ENDINGS = (".jsonl", ".json", ".eval")
 _Cells = dict[tuple[str, str], dict[str, list[float]]]
-_Known = dict[tuple[str, ...], tuple[str, str]]
 
 
 def format_of(path: Path) -> LogFormat | None:
@@ -59,6 +60,7 @@ def read_logs(
     paths: Sequence[Path],
     metrics: Sequence[str] | None = None,
     models: Sequence[str | None] | None = None,
+    among: Sequence[str] = (),
 ) -> RiskScores:
     """Read the scores in logs of other tools.
 
@@ -74,6 +76,8 @@ def read_logs(
         Metrics to read; by default the first of the first log.
     models : sequence of str or None, optional
         What the model of each path is called; None is what its logs call it.
+    among : sequence of str
+        Models to read; others are passed over. All by default.
 
     Raises
     ------
@@ -83,41 +87,58 @@ def read_logs(
     names = models or [None] * len(paths)
     logs = [(path, _logs(path), name) for path, name in zip(paths, names, strict=True)]
     _check_once([file for _, files, _ in logs for file, _ in files])
-    answers = chain.from_iterable(_answers(*each) for each in logs)
+    copies, runs = Copies(), Runs()
+    there: dict[str, None] = {}
+    answers = chain.from_iterable(_answers(*each, among, copies, there) for each in logs)
     first = next(answers, None)
     if first is None:
+        check_models(among, list(there))
         raise ScoreError(f"{', '.join(map(str, paths))}: there is no answer.")
     chosen = tuple(metrics or _first_metric(first))
     cells: _Cells = {}
     empty: set[str] = set()
     lower: set[str] = set()
-    known: _Known = {}
+    tasks: dict[str, str] = {}
     for answer in chain([first], answers):
-        _check_same(answer, known)
+        runs.add(answer, chosen)
         reply = cells.setdefault((answer.model, answer.prompt), {})
         lower |= answer.lower_is_better & set(chosen)
-        for metric in chosen:
-            if metric not in answer.scores:
-                raise ScoreError(
-                    f"{answer.where} has no metric {metric!r}. It has "
-                    f"{', '.join(answer.scores) or 'none'}. Choose with --metrics those that all "
-                    "have, or give logs of one task."
-                )
-            score = answer.scores[metric]
-            if is_missing(score):
-                empty.add(answer.prompt)
-            else:
-                value = score_of(score, answer.where, metric, "--metrics")
-                reply.setdefault(metric, []).append(value)
+        tasks[answer.prompt] = answer.task
+        if not _add_scores(reply, answer, chosen):
+            empty.add(answer.prompt)
+    check_models(among, list(there))
     whole = {reply: scores for reply, scores in cells.items() if reply[1] not in empty}
     if gone := sorted({model for model, _ in cells} - {model for model, _ in whole}):
         raise ScoreError(f"{gone[0]} has no prompt on which it has every score: leave it out.")
     shared, alone = _shared(whole)
-    found = scores_from_cells(shared, chosen, lower)
-    found = found.noted(
-        *_left_out(len(empty), "a score is missing"), *_left_out(alone, "some models lack them")
+    even, unequal = _evened(shared)
+    found = scores_from_cells(even, chosen, lower).noted(
+        *_left_out(len(empty), "a score is missing"),
+        *_left_out(alone, "some models lack them"),
+        *unequal,
+        *copies.notes,
+        *runs.notes(),
     )
-    return replace(found, left_out=len(empty) + alone)
+    return replace(found, left_out=len(empty) + alone, tasks=tasks)
+
+
+def _add_scores(reply: dict[str, list[float]], answer: Scored, metrics: Sequence[str]) -> bool:
+    """Add the scores of an answer to those of its reply, and return whether none is missing."""
+    found = True
+    for metric in metrics:
+        if metric not in answer.scores:
+            raise ScoreError(
+                f"{answer.where} has no metric {metric!r}. It has "
+                f"{', '.join(answer.scores) or 'none'}. Choose with --metrics those that all "
+                "have, or give logs of one task."
+            )
+        score = answer.scores[metric]
+        if is_missing(score):
+            found = False
+        else:
+            value = score_of(score, answer.where, metric, "--metrics")
+            reply.setdefault(metric, []).append(value)
+    return found
 
 
 def _left_out(prompts: int, why: str) -> tuple[str, ...]:
@@ -126,20 +147,37 @@ def _left_out(prompts: int, why: str) -> tuple[str, ...]:
 
 
 def _shared(cells: _Cells) -> tuple[_Cells, int]:
-    """Return the replies on prompts that all models have equally often, and how many others."""
-    models = {model for model, _ in cells}
-    times: dict[str, list[int]] = {}
-    for (_, prompt), scores in cells.items():
-        times.setdefault(prompt, []).append(max(map(len, scores.values()), default=0))
-    usual = Counter(chain.from_iterable(times.values())).most_common(1)
-    wanted = [usual[0][0]] * len(models) if usual else []
-    common = {prompt for prompt, found in times.items() if found == wanted}
+    """Return replies on prompts that each model has as often as usual, and how many others."""
+    times: dict[str, dict[str, int]] = {}
+    for (model, prompt), scores in cells.items():
+        times.setdefault(prompt, {})[model] = max(map(len, scores.values()), default=0)
+    of_model: dict[str, Counter[int]] = {}
+    for model, number in chain.from_iterable(found.items() for found in times.values()):
+        of_model.setdefault(model, Counter())[number] += 1
+    usual = {model: numbers.most_common(1)[0][0] for model, numbers in of_model.items()}
+    common = {prompt for prompt, found in times.items() if found == usual}
     # Of models without a prompt in common, or with one alone, whoever compares them says more.
     if len(common) < 2:
         return cells, 0
-    return {key: scores for key, scores in cells.items() if key[1] in common}, len(
-        times.keys() - common
-    )
+    shared = {key: scores for key, scores in cells.items() if key[1] in common}
+    return shared, len(times.keys() - common)
+
+
+def _evened(cells: _Cells) -> tuple[_Cells, tuple[str, ...]]:
+    """Return one score a reply, their mean, where models have answered unequally often."""
+    number: dict[str, int] = {}
+    for (model, _), scores in cells.items():
+        times = max(map(len, scores.values()), default=0)
+        if number.setdefault(model, times) != times:
+            return cells, ()
+    if len(set(number.values())) < 2:
+        return cells, ()
+    means = {
+        reply: {metric: [fmean(values)] for metric, values in scores.items()}
+        for reply, scores in cells.items()
+    }
+    told = ", ".join(f"{model} {times}" for model, times in number.items())
+    return means, (f"Answers to a prompt: {told}. Several count as their mean.",)
 
 
 def _first_metric(answer: Scored) -> tuple[str]:
@@ -163,18 +201,34 @@ def _check_once(files: Sequence[Path]) -> None:
 
 
 def _answers(
-    path: Path, logs: Sequence[tuple[Path, LogFormat]], model: str | None
+    path: Path,
+    logs: Sequence[tuple[Path, LogFormat]],
+    model: str | None,
+    among: Sequence[str],
+    copies: Copies,
+    there: dict[str, None],
 ) -> Iterator[Scored]:
-    """Yield the answers of a path, all as those of the model where one is named."""
+    """Yield the answers of a path, all as those of the model where one is named.
+
+    The models that are there are added to `there`, also those not among the ones to read.
+    """
     own: set[str] = set()
     for file, format in logs:
+        fresh = True
         for answer in format.read(file, str(file)):
             own.add(answer.model)
             if model is not None and len(own) > 1:
                 raise ScoreError(
                     f"{path} holds answers of {' and '.join(sorted(own))}: {model} can name one."
                 )
-            yield answer if model is None else replace(answer, model=model)
+            called = answer if model is None else replace(answer, model=model)
+            there[called.model] = None
+            if among and called.model not in among:
+                continue
+            if fresh and copies.holds(called, file):
+                break
+            fresh = False
+            yield called
 
 
 def _logs(path: Path) -> list[tuple[Path, LogFormat]]:
@@ -199,25 +253,8 @@ def _unknown(path: Path) -> str:
     if not path.exists():
         return f"{path} is not there."
     known = "; ".join(format.expected for format in FORMATS)
-    return f"{path} {'holds' if path.is_dir() else 'is'} no log that is known. Known: {known}."
-
-
-def _check_same(answer: Scored, known: _Known) -> None:
-    """Refuse other documents under one name, and runs that are no repetitions of each other."""
-    model, prompt = answer.model, answer.prompt
-    facts = (
-        ((prompt,), answer.document, f"{prompt} is another document"),
-        ((model, prompt), answer.request, f"{prompt} was put to {model} in other words"),
-        ((model, prompt, "run"), answer.settings, f"{model} was run otherwise"),
+    what = "holds" if path.is_dir() else "is"
+    return (
+        f"{path} {what} no log that is known. Known: {known}. A table of scores names its models "
+        "in a column: give it without NAME=."
     )
-    for key, value, what in facts:
-        if not value:
-            continue
-        before, where = known.setdefault(key, (value, answer.where))
-        if before != value:
-            runs = f": {before} there, {value} here" if key[-1] == "run" else ""
-            raise ScoreError(
-                f"{answer.where}: {what} than in {where}{runs}. Logs together must be of the same "
-                "prompts, and those of one model of the same settings; name models apart as "
-                "NAME=FOLDER."
-            )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
@@ -30,6 +30,18 @@ class Scored:
         Metrics of which the log says so.
     ordered : bool
         The first metric is the one that its tool tells first.
+    task : str
+        What the prompt belongs to; "" likewise.
+    notes : tuple of str
+        What is to be said of its log.
+    conditions : dict
+        What should be the same for all models besides, such as the number of shots, by name.
+    filter : str
+        What took the scored words from the reply; "" where that is nothing, or metrics name it.
+    reply : str
+        What the model said; "" likewise.
+    run : str
+        The name of its run, which no other run has; "" likewise.
     """
 
     where: str
@@ -41,6 +53,12 @@ class Scored:
     settings: str = ""
     lower_is_better: frozenset[str] = frozenset()
     ordered: bool = True
+    task: str = ""
+    notes: tuple[str, ...] = ()
+    conditions: Mapping[str, Any] = field(default_factory=dict)
+    filter: str = ""
+    reply: str = ""
+    run: str = ""
 
 
 def record(value: Any) -> dict[str, Any]:

@@ -6,7 +6,7 @@ Tables of scores may be long (model, prompt, metric, score) or wide (a column fo
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -58,6 +58,8 @@ class RiskScores:
         Sentences on what was left out to make the table.
     left_out : int
         Prompts that are not here, for a score of some model is missing.
+    tasks : mapping of str to str
+        By prompt: the task of a log that it belongs to, "" where it belongs to none.
 
     Raises
     ------
@@ -75,6 +77,7 @@ class RiskScores:
     notes: tuple[str, ...] = ()
     unjudged: frozenset[str] = frozenset()
     left_out: int = 0
+    tasks: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for names in (self.models, self.metrics):
@@ -187,6 +190,20 @@ class RiskScores:
                 if absent:
                     return self.models[here], min(absent)
         return None
+
+
+def check_models(models: Sequence[str], known: Sequence[str]) -> None:
+    """Refuse a model that has no scores.
+
+    Raises
+    ------
+    ScoreError
+        It is not among those known.
+    """
+    if absent := [name for name in models if name not in known]:
+        there = ", ".join(known) or _("none")
+        text = _("There are no scores of {models}. Models with scores: {known}.")
+        raise ScoreError(text.format(models=", ".join(absent), known=there))
 
 
 def scores_from_cells(

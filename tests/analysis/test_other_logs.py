@@ -69,6 +69,15 @@ def test_a_metric_of_which_less_is_better_by_the_task_s_own_list(tmp_path):
     assert read_logs([tmp_path]).lower_is_better == {"exact_match"}
 
 
+def test_a_file_of_another_run_than_the_results_beside_it_is_refused(tmp_path):
+    old_run(tmp_path, "org/a", [1, 0])
+    path = old_run(tmp_path, "org/b", [0, 0])
+    with pytest.raises(ScoreError, match=r"org__a.*_sums\.jsonl is not of the run in results.json"):
+        read_logs([tmp_path])
+    old_run(tmp_path / "a", "org/a", [1, 0])
+    assert means(read_logs([tmp_path / "a", path])) == {"org/a": 0.5, "org/b": 0}
+
+
 def lines_run(folder, rows, suffix="jsonl", **results):
     folder.mkdir(exist_ok=True)
     time = "2024-09-01T10-00-00.000000"
@@ -90,6 +99,12 @@ def test_two_rows_a_document_are_two_filters(tmp_path, named):
     assert means(read_logs([tmp_path], [f"exact_match:{strict}"])) == {"a": 0.5, "b": 0}
     assert means(read_logs([tmp_path], [f"exact_match:{flexible}"])) == {"a": 1, "b": 0.5}
     assert read_logs([tmp_path]).metrics == (f"exact_match:{strict}",)
+
+
+def test_lines_in_files_named_json(tmp_path):
+    for model, right in (("a", 1), ("b", 0)):
+        lines_run(tmp_path / model, [document(n, right) for n in (0, 1)], "json")
+    assert means(read_logs([tmp_path])) == {"a": 1, "b": 0}
 
 
 def test_a_copy_of_a_run_counts_once(tmp_path):

@@ -23,7 +23,8 @@ from coupled_arena.core.tables import Row, first_object, read_rows
 
 _FIELDS = ("doc_id", "doc", "target", "arguments", "resps", "filtered_resps")
 _OTHERS = ("filter", "metrics", "doc_hash", "prompt_hash", "target_hash")
-_NAME = re.compile(r"samples_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(\.\d+)?)\.jsonl")
+# Before June 2024 the same lines were in files named .json.
+_NAME = re.compile(r"samples_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(\.\d+)?)\.jsonl?")
 _WRITTEN = "_write_out_info.json"
 _RUN = ("model", "model_args", "gen_kwargs")
 _MODEL = re.compile(r"(?:^|,)(?:pretrained|model|path|engine)=([^,]+)")
@@ -107,7 +108,19 @@ def _read_array(path: Path, name: str) -> Iterator[Scored]:
             f"{name} should have the results.json of its run beside it: nothing else tells the "
             "task."
         )
-    yield from _answers(path, name, _Run(task, results))
+    run = _Run(task, results)
+    given = run.config.get("model_args")
+    if isinstance(given, str) and _plain(path.stem) != _plain(f"{given}_{task}"):
+        raise ScoreError(
+            f"{name} is not of the run in results.json beside it, whose model_args are {given!r}: "
+            "a later run into this folder has overwritten its own. Leave the file out."
+        )
+    yield from _answers(path, name, run)
+
+
+def _plain(text: str) -> str:
+    """Return a text without what the versions have replaced in names of files, each its own."""
+    return re.sub(r"[\W_]+", "_", text).strip("_")
 
 
 def _read_written(path: Path, name: str) -> Iterator[Scored]:

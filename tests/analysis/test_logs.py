@@ -118,7 +118,10 @@ def test_a_model_may_be_named(harness, tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"doc_hash": "other"}, "b/.*line 1: sums/0 is another document than in .*a/.*line 1"),
+        (
+            {"doc": {"question": "Which?"}},
+            "b/.*line 1: sums/0 is another document than in .*a/.*line 1",
+        ),
         ({"metrics": ["bleu"], "bleu": 1}, "has no metric 'acc'. It has bleu. Choose with"),
         ({"acc": "maybe"}, "line 1: 'maybe' in column 'acc' is not a score"),
         ({"doc_id": "x"}, "line 1: doc_id 'x' is not a whole number"),

@@ -101,10 +101,69 @@ def test_two_rows_a_document_are_two_filters(tmp_path, named):
     assert read_logs([tmp_path]).metrics == (f"exact_match:{strict}",)
 
 
+def test_one_filter_of_several_is_named_and_compared_with_no_other(tmp_path):
+    configs = {"configs": {"sums": {"filter_list": [{"name": "strict"}, {"name": "maj"}]}}}
+    strict, maj = ([document(n, n, filter=name) for n in (0, 1)] for name in ("strict", "maj"))
+    lines_run(tmp_path / "a", strict, **configs)
+    lines_run(tmp_path / "b", maj, **configs)
+    with pytest.raises(ScoreError, match="has no metric 'exact_match:strict'"):
+        read_logs([tmp_path])
+    lines_run(tmp_path / "a", strict)
+    lines_run(tmp_path / "b", maj)
+    with pytest.raises(ScoreError, match=r"passed another filter than in .*: strict there, maj he"):
+        read_logs([tmp_path])
+
+
+def test_log_likelihoods_under_the_name_of_perplexity(tmp_path):
+    configs = {
+        "configs": {"sums": {"output_type": "loglikelihood"}},
+        "higher_is_better": {"sums": {"perplexity": False, "acc": True}},
+    }
+    for model, likelihood in (("good", -1.0), ("poor", -3.0)):
+        rows = [document(n, 1, perplexity=likelihood, acc=n) for n in (0, 1)]
+        for row in rows:
+            del row["exact_match"]
+        lines_run(tmp_path / model, rows, **configs)
+    assert read_logs([tmp_path]).metrics == ("acc",)
+    scores = read_logs([tmp_path], ["perplexity"])
+    assert scores.lower_is_better == frozenset()
+    assert scores.notes == (
+        "perplexity of a prompt is the log-likelihood of its answer: more is better.",
+    )
+    found = ca.gate("good", "poor", tmp_path, metric="perplexity", bounds=(-10, 0))
+    assert found.to_frame()["difference"].item() == -2
+
+
+def test_a_document_is_known_without_its_hash(tmp_path):
+    lines_run(tmp_path / "a", [document(n, n) for n in (0, 1)])
+    lines_run(tmp_path / "b", [document(n, n, doc_hash=f"d{n}") for n in (0, 1)])
+    assert means(read_logs([tmp_path])) == {"a": 0.5, "b": 0.5}
+
+
 def test_lines_in_files_named_json(tmp_path):
     for model, right in (("a", 1), ("b", 0)):
         lines_run(tmp_path / model, [document(n, right) for n in (0, 1)], "json")
     assert means(read_logs([tmp_path])) == {"a": 1, "b": 0}
+
+
+def test_what_differs_between_runs_is_told_once(tmp_path):
+    for model, shots in (("a", 0), ("b", 5)):
+        rows = [document(n, 1, prompt_hash=f"{n} after {shots}") for n in (0, 1)]
+        told = {"versions": {"sums": 3}, "n-shot": {"sums": shots}, "system_instruction": "Think."}
+        lines_run(tmp_path / model, rows, **told)
+    assert read_logs([tmp_path]).notes[0] == (
+        "Besides the model, the runs differ in: n-shot (0 for a, 5 for b); "
+        'words of the prompts ("0 after 0" for a, "0 after 5" for b).'
+    )
+
+
+def test_one_run_under_two_names_is_told(tmp_path):
+    for model in "ab":
+        lines_run(tmp_path / model, [document(n, 1, resps=[[f"It is {n}."]]) for n in (0, 1)])
+    told = "a and b gave the same replies to all 2 prompts: are they one run?"
+    assert read_logs([tmp_path]).notes == (told,)
+    lines_run(tmp_path / "b", [document(n, n, resps=[["It is 0."]]) for n in (0, 1)])
+    assert read_logs([tmp_path]).notes == ()
 
 
 def test_a_copy_of_a_run_counts_once(tmp_path):

@@ -27,6 +27,10 @@ _OTHERS = ("filter", "metrics", "doc_hash", "prompt_hash", "target_hash")
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(\.\d+)?)\.jsonl?")
 _WRITTEN = "_write_out_info.json"
 _RUN = ("model", "model_args", "gen_kwargs")
+_OF_TASK = {"task version": "versions", "n-shot": "n-shot"}
+_OF_RUN = {"system instruction": "system_instruction", "chat template": "chat_template_sha"}
+# The results call this perplexity, of which less is better; a sample has its log-likelihood.
+_LIKELIHOOD = "perplexity"
 _MODEL = re.compile(r"(?:^|,)(?:pretrained|model|path|engine)=([^,]+)")
 
 
@@ -56,19 +60,34 @@ class _Run:
         named = _MODEL.search(str(given))
         return named[1] if named else path.resolve().parent.name
 
-    def filters(self, number: int) -> list[str]:
-        """Return what the filters of a task are called, of which rows do not tell."""
-        named = [str(record(each).get("name")) for each in items(self._of_task.get("filter_list"))]
-        return named if len(named) == number else [str(n + 1) for n in range(number)]
+    @property
+    def filters(self) -> list[str]:
+        """What the filters of the task are called."""
+        return [str(record(each).get("name")) for each in items(self._of_task.get("filter_list"))]
+
+    @property
+    def conditions(self) -> dict[str, Any]:
+        """How the task was set, where the results say."""
+        named = {name: record(self.results.get(key)) for name, key in _OF_TASK.items()}
+        return {name: of[self.task] for name, of in named.items() if self.task in of} | {
+            name: self.results[key] for name, key in _OF_RUN.items() if key in self.results
+        }
+
+    def is_likelihood(self, metric: str) -> bool:
+        """Return whether samples have the log-likelihood under the name of a metric."""
+        return metric == _LIKELIHOOD and self._of_task.get("output_type") == "loglikelihood"
 
     def lower(self, metric: str) -> bool:
-        """Return whether less of a metric is better, as far as the results say."""
+        """Return whether less of a sample's metric is better, as far as the results say."""
         told = record(record(self.results.get("higher_is_better")).get(self.task))
         listed = map(record, items(self._of_task.get("metric_list")))
-        return told.get(metric) is False or any(
-            each.get("metric") == metric and each.get("higher_is_better") is False
-            for each in listed
-            if not told
+        return not self.is_likelihood(metric) and (
+            told.get(metric) is False
+            or any(
+                each.get("metric") == metric and each.get("higher_is_better") is False
+                for each in listed
+                if not told
+            )
         )
 
 
@@ -160,33 +179,42 @@ def _as_number(text: Any) -> Any:
 def _answers(path: Path, name: str, run: _Run) -> Iterator[Scored]:
     rows = [_whole(row) for row in read_rows(path, ScoreError, name=name)]
     called = _filters(rows, run)
-    several = len(set(called)) > 1
+    known = run.filters if set(called) <= set(run.filters) else called
+    several = len(set(known)) > 1
     documents: dict[int, list[tuple[Row, str]]] = {}
     for row, filtered in zip(rows, called, strict=True):
         documents.setdefault(row.values["doc_id"], []).append((row, filtered))
     model = run.model(path)
     settings = {key: run.config.get(key) for key in _RUN} if run.config else None
+    conditions = run.conditions
     for number, answers in documents.items():
         scores: dict[str, Any] = {}
         lower: set[str] = set()
+        notes: set[str] = set()
         for row, filtered in answers:
-            for metric, value in _metrics(row.values).items():
-                known = f"{metric}:{filtered}" if several else metric
-                if known in scores:
-                    raise ScoreError(f"{row.where} has {known} of doc_id {number} once more.")
-                scores[known] = value
-                lower |= {known} if run.lower(metric) else set()
+            for metric, value in _metrics(row.values, run).items():
+                named = f"{metric}:{filtered}" if several else metric
+                if named in scores:
+                    raise ScoreError(f"{row.where} has {named} of doc_id {number} once more.")
+                scores[named] = value
+                lower |= {named} if run.lower(metric) else set()
+                notes |= {_of_likelihoods(named)} if run.is_likelihood(metric) else set()
         row = answers[0][0]
+        prompt = row.values.get("prompt_hash")
         yield Scored(
             row.where,
             model,
             f"{run.task}/{number}",
             scores,
-            row.values.get("doc_hash") or _hash(row.values["doc"]),
-            row.values.get("prompt_hash") or _hash(row.values["arguments"]),
+            _hash(row.values["doc"]),
+            prompt or _hash(row.values["arguments"]),
             json.dumps(settings, sort_keys=True) if settings else "",
             frozenset(lower),
             task=run.task,
+            notes=tuple(notes),
+            conditions=conditions | ({"words of the prompts": prompt} if prompt else {}),
+            filter="" if several else answers[0][1],
+            reply=_hash(row.values["resps"]),
         )
 
 
@@ -202,7 +230,10 @@ def _filters(rows: Sequence[Row], run: _Run) -> list[str]:
     for row in rows:
         places.append(seen[row.values["doc_id"]])
         seen[row.values["doc_id"]] += 1
-    names = run.filters(min(seen.values(), default=1))
+    number = min(seen.values(), default=1)
+    names = run.filters
+    if len(names) != number:
+        names = [str(n + 1) for n in range(number)] if number > 1 else [""]
     return [names[min(place, len(names) - 1)] for place in places]
 
 
@@ -223,12 +254,19 @@ def _whole(row: Row) -> Row:
     return row
 
 
-def _metrics(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the metrics; logs before 2025 do not list them, but have nothing else besides."""
+def _metrics(values: Mapping[str, Any], run: _Run) -> dict[str, Any]:
+    """Return the metrics, with bounds first, for the first is the default.
+
+    Logs before 2025 do not list them, but have nothing else besides.
+    """
     names = values.get("metrics")
     if names is None:
         names = [key for key in values if key not in (*_FIELDS, *_OTHERS)]
-    return {name: values.get(name) for name in names}
+    return {name: values.get(name) for name in sorted(names, key=run.is_likelihood)}
+
+
+def _of_likelihoods(metric: str) -> str:
+    return f"{metric} of a prompt is the log-likelihood of its answer: more is better."
 
 
 def _results(path: Path, pattern: str) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from coupled_arena.analysis.gate.paired import Scale, paired_from_scores
 from coupled_arena.analysis.logs.score_logs import read_logs
 from coupled_arena.core.errors import ScoreError
 
@@ -243,19 +244,26 @@ def inspected(model, values, **more):
             input=f"What is {place // 2}?",
             target="1",
             error=None,
+            invalidation=None,
+            output=SimpleNamespace(completion=f"It is {value}, says {model}."),
             scores={"match": SimpleNamespace(value=value), "other": SimpleNamespace(value=1)},
         )
         for place, value in enumerate(values)
     ]
+    scorers = [SimpleNamespace(name=name, options={}) for name in ("match", "other")]
     run = SimpleNamespace(
         model=model,
         task="sums",
+        task_version=0,
+        eval_id=f"eval-{model}",
+        config=SimpleNamespace(epochs=2, epochs_reducer=None),
         model_args={},
         task_args={},
-        scorers=[SimpleNamespace(name="match"), SimpleNamespace(name="other")],
+        scorers=scorers,
         model_generate_config=SimpleNamespace(model_dump=lambda **_: {"temperature": 0.5}),
     )
-    return SimpleNamespace(**({"status": "success", "eval": run, "samples": samples} | more))
+    log = {"status": "success", "eval": run, "samples": samples, "reductions": None}
+    return SimpleNamespace(**(log | more))
 
 
 @pytest.fixture
@@ -300,6 +308,102 @@ def test_a_sample_of_inspect_that_failed_is_left_out(inspect, tmp_path):
     scores = read_logs([tmp_path])
     assert scores.prompts == (("sums/q0", "sums/q2"),) * 2
     assert scores.notes == ("Left out, for a score is missing: 1 prompt.",)
+
+
+def test_a_sample_of_inspect_that_failed_counts_if_it_is_scored(inspect, tmp_path):
+    for name, values in (("good", ["C"] * 4), ("poor", ["I"] * 4)):
+        log = inspected(name, values)
+        log.samples[2].error = "out of memory"
+        inspect(f"{name}.eval", log)
+    assert read_logs([tmp_path]).prompts == (("sums/q0", "sums/q1"),) * 2
+
+
+@pytest.mark.parametrize("failed", [True, False])
+def test_a_scorer_of_inspect_that_gave_nothing_lacks_its_metrics(inspect, tmp_path, failed):
+    for name in ("good", "poor"):
+        log = inspected(name, [{"a": "C", "b": 0.5}] * 6)
+        log.samples[0].scores = None if failed else {}
+        log.samples[0].error = "out of memory" if failed else None
+        inspect(f"{name}.eval", log)
+    scores = read_logs([tmp_path])
+    assert (scores.metrics, scores.prompts) == (("match/a",), (("sums/q1", "sums/q2"),) * 2)
+    assert read_logs([tmp_path], ["match/b"]).values[0].tolist() == [[0.5]] * 4
+
+
+def test_words_of_inspect_are_right_or_wrong(inspect, tmp_path):
+    inspect("1.eval", inspected("good", ["yes", "True", "Yes", "C"]))
+    inspect("2.eval", inspected("poor", ["no", "false", "N", "yes"]))
+    values = [each[:, 0].tolist() for each in read_logs([tmp_path]).values]
+    assert values == [[1, 1, 1, 1], [0, 0, 0, 1]]
+
+
+def test_invalidated_samples_of_inspect_are_left_out_and_told(inspect, tmp_path):
+    for name in ("good", "poor"):
+        log = inspected(name, ["C"] * 6)
+        if name == "poor":
+            log.samples[4].invalidation = SimpleNamespace(reason="a broken sandbox")
+        path = inspect(f"{name}.eval", log)
+    scores = read_logs([tmp_path])
+    assert scores.prompts == (("sums/q0", "sums/q1"),) * 2
+    assert scores.notes == (
+        "Left out, for a score is missing: 1 prompt.",
+        f"{path} has 1 invalidated sample: it lacks a score.",
+    )
+
+
+@pytest.mark.parametrize("written", [True, False])
+def test_epochs_of_inspect_are_reduced_as_its_log_says(inspect, tmp_path, written):
+    for name, values, best in (("good", "CICC", [1.0, 1.0]), ("poor", "ICII", [1.0, 0.0])):
+        log = inspected(name, values)
+        log.eval.config.epochs_reducer = ["max", "mean"]
+        samples = [SimpleNamespace(sample_id=f"q{n}", value=value) for n, value in enumerate(best)]
+        log.reductions = [SimpleNamespace(scorer="match", reducer="max", samples=samples)]
+        log.reductions *= written
+        inspect(f"{name}.eval", log)
+    scores = read_logs([tmp_path])
+    means = [float(values[:, 0].mean()) for values in scores.values]
+    if written:
+        assert (means, scores.repetitions) == ([1, 0.5], 1)
+        assert "good.eval is the 'max' of its epochs, as in the log." in scores.notes[0]
+    else:
+        assert (means, scores.repetitions) == ([0.75, 0.25], 2)
+        assert "no values of its reducer 'max': the mean of epochs counts." in scores.notes[0]
+
+
+def test_a_slash_in_a_sample_s_name_makes_no_task(inspect, tmp_path):
+    for name in ("good", "poor"):
+        log = inspected(name, ["C"] * 4)
+        for sample in log.samples:
+            sample.id = f"{sample.id}/main"
+        inspect(f"{name}.eval", log)
+    scores = read_logs([tmp_path])
+    assert scores.tasks == {"sums/q0/main": "sums", "sums/q1/main": "sums"}
+    assert paired_from_scores(scores, scores.models, Scale()).categories == ()
+
+
+def test_one_run_of_inspect_counts_once_and_for_one_model(inspect, tmp_path):
+    for file in ("1.eval", "1.json"):
+        path = inspect(file, inspected("good", ["C", "I", "C", "C"]))
+    inspect("2.eval", inspected("poor", ["I"] * 4))
+    scores = read_logs([tmp_path])
+    assert scores.repetitions == 2
+    assert f"{path} is the same run as {tmp_path / '1.eval'}: it counts once." in scores.notes
+    with pytest.raises(
+        ScoreError, match=r"1.json is the run 'eval-good of good', and so is .*1.eval"
+    ):
+        read_logs([tmp_path / "1.eval", path], models=["a", "b"])
+
+
+def test_what_differs_between_runs_of_inspect_is_told(inspect, tmp_path):
+    inspect("1.eval", inspected("good", ["C"] * 4))
+    other = inspected("poor", ["C"] * 4)
+    other.eval.task_version = 2
+    other.eval.scorers[0].options = {"model": "a-grader", "template": "Is it right? " * 9}
+    inspect("2.eval", other)
+    assert read_logs([tmp_path]).notes == (
+        "Besides the model, the runs differ in: options of match; "
+        "task version (0 for good, 2 for poor).",
+    )
 
 
 @pytest.mark.parametrize(

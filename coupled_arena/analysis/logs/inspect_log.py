@@ -17,6 +17,7 @@ from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.extras import require
 
 _GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
+_WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 _PARTS = ("_journal/start.json", "header.json")
 
 
@@ -29,7 +30,10 @@ def _recognise(path: Path) -> bool:
 
 
 def _read(path: Path, name: str) -> Iterator[Scored]:
-    """Yield an answer a sample and epoch; a scorer that gives several values is several metrics."""
+    """Yield an answer a sample and epoch; a scorer that gives several values is several metrics.
+
+    Epochs that the log makes one score of, otherwise than by their mean, are one answer.
+    """
     log = _loaded(path, name)
     if log.status != "success":
         raise ScoreError(f"{name} is of a run that has ended with {log.status!r}, not 'success'.")
@@ -38,19 +42,79 @@ def _read(path: Path, name: str) -> Iterator[Scored]:
     run = log.eval
     generated = run.model_generate_config.model_dump(exclude_none=True)
     settings = {"model_args": run.model_args, "generate": generated, "task_args": run.task_args}
-    for sample in log.samples:
-        where = f"{name}, sample {sample.id!r}, epoch {sample.epoch}"
-        if sample.scores is None and sample.error is None:
-            raise ScoreError(f"{where} has no scores: score the log first.")
+    conditions = {"task version": run.task_version, "task arguments": run.task_args}
+    for scorer in run.scorers or ():
+        conditions[f"options of {scorer.name}"] = scorer.options
+    reducer, reduced = _reduced(log)
+    notes = tuple(_notes(log, name, reducer, known=bool(reduced)))
+    for samples, scores in _answers(log, name, reduced):
+        sample = samples[0]
         yield Scored(
-            where,
+            _where(name, sample),
             run.model,
             f"{run.task}/{sample.id}",
-            _scores(sample, [scorer.name for scorer in run.scorers or ()], where),
+            scores,
             document=json.dumps([_text(sample.input), sample.target]),
             settings=json.dumps(settings, sort_keys=True, default=str),
             task=run.task,
+            notes=notes,
+            conditions=conditions,
+            reply="\n".join(each.output.completion for each in samples),
+            # Inspect makes the ids of old logs from what two models may share.
+            run=f"{run.eval_id} of {run.model}",
         )
+
+
+def _where(name: str, sample: Any) -> str:
+    return f"{name}, sample {sample.id!r}, epoch {sample.epoch}"
+
+
+_Reduced = dict[tuple[str, str], Any]
+"""By scorer and sample: the one value of all epochs."""
+
+
+def _answers(log: Any, name: str, reduced: _Reduced) -> Iterator[tuple[list[Any], dict[str, Any]]]:
+    """Yield samples, or all epochs of one, and their scores."""
+    metrics = _metrics(log, name)
+    epochs: dict[str, list[tuple[Any, dict[str, Any]]]] = {}
+    for sample in log.samples:
+        if sample.scores is None and sample.error is None:
+            raise ScoreError(f"{_where(name, sample)} has no scores: score the log first.")
+        scores = _scores(sample, metrics)
+        if not reduced:
+            yield [sample], scores
+        epochs.setdefault(str(sample.id), []).append((sample, scores))
+    for number, answers in epochs.items() if reduced else ():
+        found: dict[str, Any] = {}
+        for scorer in metrics:
+            found |= _values(scorer, reduced.get((scorer, number)))
+        lacking = {
+            metric for _, scores in answers for metric, score in scores.items() if score is None
+        }
+        yield [sample for sample, _ in answers], found | dict.fromkeys(lacking)
+
+
+def _reduced(log: Any) -> tuple[str, _Reduced]:
+    """Return by what the log makes one score of a sample's epochs, and what came of it."""
+    reducer = next(iter(log.eval.config.epochs_reducer or ()), "mean")
+    if reducer == "mean" or (log.eval.config.epochs or 1) < 2:
+        return "mean", {}
+    return reducer, {
+        (each.scorer, str(sample.sample_id)): sample.value
+        for each in log.reductions or ()
+        if each.reducer == reducer
+        for sample in each.samples
+    }
+
+
+def _notes(log: Any, name: str, reducer: str, *, known: bool) -> Iterator[str]:
+    if number := sum(sample.invalidation is not None for sample in log.samples):
+        what = "sample: it lacks" if number == 1 else "samples: they lack"
+        yield f"{name} has {number:,} invalidated {what} a score."
+    if known:
+        yield f"The score of a sample of {name} is the {reducer!r} of its epochs, as in the log."
+    elif reducer != "mean":
+        yield f"{name} has no values of its reducer {reducer!r}: the mean of epochs counts."
 
 
 def _loaded(path: Path, name: str) -> Any:
@@ -85,21 +149,42 @@ def _text(given: str | list[Any]) -> str:
     return json.dumps([[message.role, message.text] for message in given])
 
 
-def _scores(sample: Any, scorers: list[str], where: str) -> dict[str, Any]:
-    """Return the scores by metric: a sample that has ended with an error has none by any scorer."""
-    if sample.error is not None:
-        return dict.fromkeys(scorers)
-    found: dict[str, Any] = {}
-    for scorer, score in (sample.scores or {}).items():
-        if isinstance(score.value, Mapping):
-            parts = {f"{scorer}/{key}": value for key, value in score.value.items()}
-        else:
-            parts = {scorer: score.value}
-        for metric, value in parts.items():
-            found[metric] = _GRADES.get(value, value) if isinstance(value, str) else value
+def _metrics(log: Any, name: str) -> dict[str, dict[str, None]]:
+    """Return the metrics of each scorer, in the order of the scorers."""
+    found: dict[str, dict[str, None]] = {}
+    for sample in log.samples:
+        for scorer, score in (sample.scores or {}).items():
+            found.setdefault(scorer, {}).update(dict.fromkeys(_values(scorer, score.value)))
     if not found:
-        raise ScoreError(f"{where} has no scores: score the log first.")
+        raise ScoreError(f"{_where(name, log.samples[0])} has no scores: score the log first.")
+    order = [scorer.name for scorer in log.eval.scorers or ()]
+    first = [scorer for scorer in order if scorer in found]
+    return {scorer: found[scorer] for scorer in dict.fromkeys([*first, *found])}
+
+
+def _scores(sample: Any, metrics: Mapping[str, Mapping[str, None]]) -> dict[str, Any]:
+    """Return the scores by metric; None where a scorer gave none, or the sample is invalidated.
+
+    A sample that has ended with an error counts if it is scored, as it does in Inspect.
+    """
+    given = {} if sample.invalidation is not None else sample.scores or {}
+    found: dict[str, Any] = {}
+    for scorer, named in metrics.items():
+        found |= _values(scorer, given[scorer].value) if scorer in given else dict.fromkeys(named)
     return found
+
+
+def _values(scorer: str, value: Any) -> dict[str, Any]:
+    if isinstance(value, Mapping):
+        return {f"{scorer}/{key}": _number(each) for key, each in value.items()}
+    return {scorer: _number(value)}
+
+
+def _number(value: Any) -> Any:
+    """Return a value as Inspect's own metrics take it."""
+    if not isinstance(value, str):
+        return value
+    return _GRADES.get(value, _WORDS.get(value.lower(), value))
 
 
 FORMAT = LogFormat("Inspect", "logs of Inspect (.eval or .json)", _recognise, _read)

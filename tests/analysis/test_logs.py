@@ -503,6 +503,35 @@ def test_runs_of_helm(helm, tmp_path):
     assert [values[:, 0].tolist() for values in scores.values] == [[1, 1, 2, 2], [0, 1, 0, 1]]
 
 
+def split(place, score, name):
+    stats = [{"name": {"name": "exact_match", "split": name}, "count": 1, "mean": score}]
+    return instance(place, score, stats=stats)
+
+
+def test_splits_of_helm_are_kept_apart(helm, tmp_path):
+    for model, right in (("a", 1), ("b", 0)):
+        helm(
+            model,
+            *(split(n, right, "test") for n in (1, 2)),
+            *(split(n, 1 - right, "valid") for n in (3, 4, 5)),
+        )
+    scores = read_logs([tmp_path], ["exact_match"])
+    assert [values[:, 0].tolist() for values in scores.values] == [[1, 1], [0, 0]]
+    assert "the split 'test' counts. Answers of others: valid 3." in scores.notes[0]
+    path = helm("c", split(1, 1, "train"), split(2, 1, "valid"))
+    with pytest.raises(ScoreError, match="has the splits train, valid: give a run of one"):
+        read_logs([path], ["exact_match"])
+
+
+def test_what_differs_between_adapters_of_helm_is_told(helm, tmp_path):
+    for model, shots in (("a", 0), ("b", 5)):
+        spec = run_spec(model, max_train_instances=shots)
+        helm(model, *(instance(n, 1) for n in (1, 2)), spec=spec)
+    assert read_logs([tmp_path], ["exact_match"]).notes == (
+        "Besides the model, the runs differ in: max_train_instances (0 for a, 5 for b).",
+    )
+
+
 def test_metrics_of_helm_come_in_rows_of_their_own_and_may_be_left_out(helm, tmp_path):
     def bare(place, **scores):
         stats = [

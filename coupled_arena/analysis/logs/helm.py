@@ -7,13 +7,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from coupled_arena.analysis.logs.scored import LogFormat, Scored, beginning
+from coupled_arena.analysis.logs.scored import LogFormat, Scored, beginning, items, record
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.files import whole
 from coupled_arena.core.tables import Row, read_rows
 
 _FIELDS = ("instance_id", "train_trial_index", "stats")
 _MODEL = ("model", "model_deployment")
+_TEST = "test"
 
 
 def _recognise(path: Path) -> bool:
@@ -24,13 +25,14 @@ def _recognise(path: Path) -> bool:
 def _read(path: Path, name: str) -> Iterator[Scored]:
     """Yield an answer an instance and trial, which has a row for each group of metrics.
 
-    Perturbed instances are other prompts, left aside.
+    Perturbed instances are other prompts, left aside. So are splits besides the one for tests.
     """
     scenario, adapter = _run(path.with_name("run_spec.json"), name)
     model = str(adapter["model"])
-    asked = json.dumps({k: v for k, v in adapter.items() if k not in _MODEL}, sort_keys=True)
+    conditions = {key: value for key, value in adapter.items() if key not in _MODEL}
     deployment = str(adapter.get("model_deployment", ""))
     answers: dict[tuple[str, int], tuple[str, dict[str, Any]]] = {}
+    splits: dict[str, set[tuple[str, int]]] = {}
     for row in read_rows(path, ScoreError, name=name):
         if absent := [field for field in _FIELDS if field not in row.values]:
             raise ScoreError(
@@ -39,22 +41,47 @@ def _read(path: Path, name: str) -> Iterator[Scored]:
         if row.values.get("perturbation") is None:
             instance, trial = str(row.values["instance_id"]), row.values["train_trial_index"]
             where, scores = answers.setdefault((instance, trial), (row.where, {}))
+            splits.setdefault(_split(row), set()).add((instance, trial))
             for metric, score in _scores(row):
                 if scores.setdefault(metric, score) != score:
                     raise ScoreError(f"{row.where}: {metric} of {instance} is not that of {where}.")
     # HELM leaves out a value that is not a number.
     metrics = dict.fromkeys(metric for _, scores in answers.values() for metric in scores)
-    for (instance, _), (where, scores) in answers.items():
+    chosen, notes = _chosen(splits, name)
+    for (instance, trial), (where, scores) in answers.items():
+        if (instance, trial) not in chosen:
+            continue
         yield Scored(
             where,
             model,
             f"{scenario}/{instance}",
             metrics | scores,
-            request=asked,
+            request=json.dumps(conditions, sort_keys=True),
             settings=deployment,
             ordered=False,
             task=scenario,
+            notes=notes,
+            conditions=conditions,
         )
+
+
+def _chosen(
+    splits: Mapping[str, set[tuple[str, int]]], name: str
+) -> tuple[set[tuple[str, int]], tuple[str, ...]]:
+    """Return the answers of one split, and what is to be said of the others."""
+    named = {split: answers for split, answers in splits.items() if split}
+    if len(named) < 2:
+        return set().union(*splits.values()), ()
+    if _TEST not in named:
+        raise ScoreError(f"{name} has the splits {', '.join(named)}: give a run of one of them.")
+    others = ", ".join(f"{split} {len(of):,}" for split, of in named.items() if split != _TEST)
+    return named[_TEST], (f"{name}: the split {_TEST!r} counts. Answers of others: {others}.",)
+
+
+def _split(row: Row) -> str:
+    """Return which part of the data an instance is of; "" where its stats do not say."""
+    names = (record(record(stat).get("name")) for stat in items(row.values["stats"]))
+    return str(next((name["split"] for name in names if name.get("split")), ""))
 
 
 def _run(path: Path, name: str) -> tuple[str, Mapping[str, Any]]:

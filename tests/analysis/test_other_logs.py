@@ -291,6 +291,37 @@ def test_logs_of_openai_evals(tmp_path):
     assert scores.notes == ("Left out, for a score is missing: 1 prompt.",)
 
 
+def test_a_run_of_openai_evals_that_broke_off_is_refused(tmp_path):
+    path = evaluated(tmp_path / "a.jsonl", "a", [{"correct": True}] * 3)
+    path.write_text("\n".join(path.read_text().splitlines()[:-1]))
+    with pytest.raises(ScoreError, match="a run that has not ended: it has no final_report"):
+        read_logs([path])
+
+
+def test_the_command_of_openai_evals_is_no_setting(tmp_path):
+    for model, right in (("a", True), ("b", False)):
+        for number in (1, 2):
+            evaluated(
+                tmp_path / f"{model}{number}.jsonl",
+                model,
+                [{"correct": right}] * 2,
+                run_id=f"{model}{number}",
+                run_config={"seed": 1, "command": f"oaieval --record_path {model}{number}"},
+            )
+    assert read_logs([tmp_path]).repetitions == 2
+    evaluated(tmp_path / "a2.jsonl", "a", [{"correct": True}] * 2, run_config={"seed": 2})
+    with pytest.raises(ScoreError, match="a was run otherwise than in"):
+        read_logs([tmp_path])
+
+
+def test_other_expected_answers_of_openai_evals_are_told(tmp_path):
+    for model, expected in (("a", "Paris"), ("b", "Rome")):
+        data = [{"correct": True, "expected": expected, "picked": model}] * 2
+        evaluated(tmp_path / f"{model}.jsonl", model, data)
+    told = 'Besides the model, the runs differ in: expected ("Paris" for a, "Rome" for b).'
+    assert read_logs([tmp_path]).notes == (told,)
+
+
 def test_grades_of_openai_evals_and_what_they_lack(tmp_path):
     for model, grade in (("a", 1.0), ("b", 0.5)):
         data = [{"choice": "A", "score": grade}] * 2

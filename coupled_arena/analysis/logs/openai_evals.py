@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.tables import first_object, read_rows
 
 _SCORED = ("match", "metrics")
+_EXPECTED = ("expected", "ideal")
 _SAID = ("sampling", "raw_sample", "error", *_SCORED)
 
 
@@ -22,29 +24,54 @@ def _recognise(path: Path) -> bool:
 def _read(path: Path, name: str) -> Iterator[Scored]:
     """Yield an answer a sample; one that nothing scored has no score by any metric."""
     spec: Mapping[str, Any] = {}
-    samples: dict[str, tuple[str, dict[str, Any]]] = {}
+    samples: dict[str, _Sample] = {}
+    ended = False
     for row in read_rows(path, ScoreError, name=name):
         values = row.values
         if told := record(values.get("spec")):
             spec = told
         elif values.get("type") in _SAID and values.get("sample_id") is not None:
-            _, scores = samples.setdefault(str(values["sample_id"]), (row.where, {}))
-            if values["type"] in _SCORED:
-                scores |= _scores(values.get("data"))
+            sample = samples.setdefault(str(values["sample_id"]), _Sample(row.where))
+            sample.add(str(values["type"]), record(values.get("data")))
+        ended = ended or "final_report" in values
+    if not ended:
+        raise ScoreError(f"{name} is of a run that has not ended: it has no final_report.")
     model = _model(spec, name)
-    metrics = dict.fromkeys(metric for _, scores in samples.values() for metric in scores)
+    metrics = dict.fromkeys(metric for sample in samples.values() for metric in sample.scores)
     if not metrics:
         raise ScoreError(f"{name} has no scores: no event is a match or has metrics.")
-    settings = {key: spec.get(key) for key in ("completion_fns", "model_specs", "run_config")}
-    for sample, (where, scores) in samples.items():
+    settings = {key: spec.get(key) for key in ("completion_fns", "model_specs")}
+    # The command names the file of the log.
+    run = {key: value for key, value in record(spec.get("run_config")).items() if key != "command"}
+    for number, sample in samples.items():
         yield Scored(
-            where,
+            sample.where,
             model,
-            f"{spec.get('eval_name')}/{sample.rpartition('.')[2] if '.' in sample else sample}",
-            metrics | scores,
-            settings=json.dumps(settings, sort_keys=True, default=str),
+            f"{spec.get('eval_name')}/{number.rpartition('.')[2] if '.' in number else number}",
+            metrics | sample.scores,
+            settings=json.dumps(settings | {"run_config": run}, sort_keys=True, default=str),
             task=str(spec.get("eval_name")),
+            conditions=sample.conditions,
+            reply=json.dumps(sample.replies) if sample.replies else "",
+            run=str(spec.get("run_id") or ""),
         )
+
+
+@dataclass
+class _Sample:
+    """What the events of a sample tell of it."""
+
+    where: str
+    scores: dict[str, Any] = field(default_factory=dict)
+    conditions: dict[str, Any] = field(default_factory=dict)
+    replies: list[Any] = field(default_factory=list)
+
+    def add(self, kind: str, data: Mapping[str, Any]) -> None:
+        if kind in _SCORED:
+            self.scores |= _scores(data)
+            self.conditions |= {key: data[key] for key in _EXPECTED if key in data}
+        if "sampled" in data:
+            self.replies.append(data["sampled"])
 
 
 def _model(spec: Mapping[str, Any], name: str) -> str:
@@ -56,11 +83,9 @@ def _model(spec: Mapping[str, Any], name: str) -> str:
     return str(first)
 
 
-def _scores(data: Any) -> dict[str, Any]:
+def _scores(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is a number in the data of an event."""
-    return {
-        key: value for key, value in record(data).items() if isinstance(value, bool | int | float)
-    }
+    return {key: value for key, value in data.items() if isinstance(value, bool | int | float)}
 
 
 FORMAT = LogFormat("OpenAI evals", "logs of OpenAI evals (JSON lines)", _recognise, _read)

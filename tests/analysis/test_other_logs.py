@@ -379,6 +379,48 @@ def test_results_of_promptfoo(tmp_path, wrapped):
     assert {row["model"]: row["win_rate"] for row in board["models"]} == {"red": 0.5, "blue": 0.5}
 
 
+def test_repeated_tests_of_promptfoo_are_one_prompt(tmp_path):
+    # --repeat 3 numbers 2 tests from 0 to 5; an equal question with another assertion is another.
+    rows = [
+        result(
+            3 * test + turn,
+            name,
+            float(test == 0 or turn == 1),
+            vars={"q": "Q"},
+            testCase={"vars": {"q": "Q"}, "assert": [{"type": "equals", "value": test}]},
+            response={"output": f"{name} {turn}"},
+        )
+        for test in (0, 1)
+        for turn in (0, 1, 2)
+        for name in ("red", "blue")
+    ]
+    scores = read_logs([prompted(tmp_path / "r.json", *rows)], ["score"])
+    assert (scores.prompts[0], scores.repetitions) == (("0", "1"), 3)
+    assert scores.values[0][:, 0].tolist() == [1, 1, 1, 0, 1, 0]
+
+
+def test_an_error_of_promptfoo_before_reasons_were_given_is_no_score(tmp_path):
+    rows = [result(n, name, 1) for n in range(3) for name in ("red", "blue")]
+    rows[0] |= {"score": 0, "error": "API error: 429", "gradingResult": None}
+    rows[2] |= {"score": 0, "error": "Expected output to contain"}
+    for row in rows:
+        del row["failureReason"]
+    scores = read_logs([prompted(tmp_path / "r.json", *rows)])
+    assert means(scores) == {"red": 0.5, "blue": 1}
+    assert scores.notes[0] == "Left out, for a score is missing: 1 prompt."
+
+
+def test_columns_of_promptfoo_with_one_name_stay_apart(tmp_path):
+    rows = [result(n, "red", n, promptIdx=at) for n in (0, 1) for at in (0, 1)]
+    assert read_logs([prompted(tmp_path / "r.json", *rows)]).models == ("red #0", "red #1")
+    long = "You are a polite assistant of a bank. " * 3
+    rows = [
+        result(n, "red", n, prompt=f"{long}{at}", promptIdx=at) for n in (0, 1) for at in (0, 1)
+    ]
+    names = tuple(f"red {long[:80]} #{at}" for at in (0, 1))
+    assert read_logs([prompted(tmp_path / "r.json", *rows)]).models == names
+
+
 def test_a_judge_s_best_answer_of_promptfoo_ranks_models(tmp_path):
     won = [("red", "blue"), ("red", "blue"), ("blue", "red")]
     rows = [

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,9 @@ from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.files import whole
 
 _ERROR = 2  # why a result failed: the provider has not answered
+_LABEL = 80  # characters of a prompt that name a model
+_OWN = "_conversation"
+_TEST = ("assert", "assertScoringFunction", "options", "threshold")
 
 
 def _recognise(path: Path) -> bool:
@@ -23,7 +27,10 @@ def _recognise(path: Path) -> bool:
 
 
 def _read(path: Path, name: str) -> Iterator[Scored]:
-    """Yield an answer a result; of several prompts each is a model of its own."""
+    """Yield an answer a result; each column of the table of results is a model.
+
+    Results of one column on equal tests are repetitions, as ``--repeat`` makes them.
+    """
     try:
         read = json.loads(whole(path))
     except (OSError, ValueError, RecursionError) as error:
@@ -32,24 +39,73 @@ def _read(path: Path, name: str) -> Iterator[Scored]:
     results = items(summary) or items(record(summary).get("results"))
     if not results:
         raise ScoreError(f"{name} has no results.")
-    known = [row for row in map(record, results) if "score" in row]
-    prompts = {_prompt(row) for row in known}
-    metrics = dict.fromkeys(metric for row in known for metric in _scores(row))
     for number, row in enumerate(map(record, results), start=1):
-        where = f"{name}, result {number}"
         if "score" not in row:
-            raise ScoreError(f"{where} has no score.")
-        model = _provider(row)
-        if not model:
-            raise ScoreError(f"{where} names no provider.")
-        asked = json.dumps(row.get("vars"), sort_keys=True)
+            raise ScoreError(f"{name}, result {number} has no score.")
+        if not _provider(row):
+            raise ScoreError(f"{name}, result {number} names no provider.")
+    rows = [record(row) for row in results]
+    metrics = dict.fromkeys(metric for row in rows for metric in _scores(row))
+    models, tests = _models(rows), _tests(rows)
+    for number, row in enumerate(rows, start=1):
         yield Scored(
-            where,
-            f"{model} {_prompt(row)}" if len(prompts) > 1 else model,
-            str(row.get("testIdx", asked)),
+            f"{name}, result {number}",
+            models[_column(row)],
+            tests[_test(row)],
             metrics | _scores(row),
-            document=asked,
+            document=_asked(row),
+            reply=_reply(row),
         )
+
+
+_Column = tuple[str, str, Any]
+
+
+def _column(row: Mapping[str, Any]) -> _Column:
+    return _provider(row), _prompt(row), row.get("promptIdx")
+
+
+def _models(rows: Sequence[Mapping[str, Any]]) -> dict[_Column, str]:
+    """Return what each column is called: by what tells it from others."""
+    columns = dict.fromkeys(map(_column, rows))
+    several = len({prompt for _, prompt, _ in columns}) > 1
+    short = {
+        column: f"{column[0]} {column[1][:_LABEL]}" if several else column[0] for column in columns
+    }
+    times = Counter(short.values())
+    return {
+        column: f"{name} #{column[2]}" if times[name] > 1 else name
+        for column, name in short.items()
+    }
+
+
+def _reply(row: Mapping[str, Any]) -> str:
+    output = record(row.get("response")).get("output")
+    return json.dumps(output) if output else ""
+
+
+def _asked(row: Mapping[str, Any]) -> str:
+    """Return the variables, without what the model has said itself before."""
+    given = {key: value for key, value in record(row.get("vars")).items() if key != _OWN}
+    return json.dumps(given, sort_keys=True)
+
+
+def _test(row: Mapping[str, Any]) -> str:
+    """Return what tells a test from others: repetitions have numbers of their own."""
+    test = {key: value for key, value in record(row.get("testCase")).items() if key in _TEST}
+    return _asked(row) + json.dumps(test, sort_keys=True)
+
+
+def _tests(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Return what each test is called: its number, counted without repetitions."""
+    if any("testIdx" not in row for row in rows):
+        return {_test(row): _asked(row) for row in rows}
+    first: dict[str, int] = {}
+    for row in rows:
+        first[_test(row)] = min(row["testIdx"], first.get(_test(row), row["testIdx"]))
+    if len({row["testIdx"] for row in rows}) == len(first):
+        return {test: str(number) for test, number in first.items()}
+    return {test: str(n) for n, test in enumerate(sorted(first, key=lambda test: first[test]))}
 
 
 def _provider(row: Mapping[str, Any]) -> str:
@@ -62,12 +118,14 @@ def _provider(row: Mapping[str, Any]) -> str:
 def _prompt(row: Mapping[str, Any]) -> str:
     prompt = row.get("prompt")
     label = prompt.get("label") if isinstance(prompt, Mapping) else prompt
-    return str(label or row.get("promptIdx", ""))[:80]
+    return str(label or row.get("promptIdx", ""))
 
 
 def _scores(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return the score, whether it passed, named scores, and which answer a judge chose as best."""
     failed = row.get("failureReason") == _ERROR
+    if "failureReason" not in row:  # before November 2024 a failed assertion is an error, too
+        failed = bool(row.get("error")) and not row.get("gradingResult")
     found = {"score": row["score"], "success": row.get("success")}
     found |= record(row.get("namedScores"))
     for part in map(record, items(record(row.get("gradingResult")).get("componentResults"))):

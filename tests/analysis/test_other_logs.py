@@ -246,6 +246,7 @@ def test_what_lm_eval_0_3_has_written_out(tmp_path, as_list):
                 "prompt_0": f"What is {n}?",
                 "logit_0": "-1.5",
                 "truth": 1,
+                "ppl": "-3.5",
                 "acc": str(right),
                 "acc_norm": "1.0",
             }
@@ -258,6 +259,7 @@ def test_what_lm_eval_0_3_has_written_out(tmp_path, as_list):
     scores = read_logs([tmp_path])
     assert means(scores) == {"a": 2 / 3, "b": 1 / 3}
     assert (scores.metrics, scores.prompts[0][0]) == (("acc",), "sums/0")
+    assert scores.notes[0].startswith("ppl of a prompt is the log-likelihood of its answer")
 
 
 def evaluated(path, model, outcomes, **spec):
@@ -397,6 +399,22 @@ def test_repeated_tests_of_promptfoo_are_one_prompt(tmp_path):
     scores = read_logs([prompted(tmp_path / "r.json", *rows)], ["score"])
     assert (scores.prompts[0], scores.repetitions) == (("0", "1"), 3)
     assert scores.values[0][:, 0].tolist() == [1, 1, 1, 0, 1, 0]
+
+
+@pytest.mark.parametrize("own", ["_conversation", "stored"])
+def test_what_models_have_said_before_is_not_what_promptfoo_asks(tmp_path, own):
+    rows = [
+        result(
+            n,
+            name,
+            float(name == "red"),
+            vars={"q": n, own: f"{name} has said so"},
+            **({"testCase": {"vars": {"q": n}}} if own == "stored" else {}),
+        )
+        for n in (0, 1)
+        for name in ("red", "blue")
+    ]
+    assert means(read_logs([prompted(tmp_path / "r.json", *rows)])) == {"red": 1, "blue": 0}
 
 
 def test_an_error_of_promptfoo_before_reasons_were_given_is_no_score(tmp_path):

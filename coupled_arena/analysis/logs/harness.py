@@ -31,6 +31,8 @@ _OF_TASK = {"task version": "versions", "n-shot": "n-shot"}
 _OF_RUN = {"system instruction": "system_instruction", "chat template": "chat_template_sha"}
 # The results call this perplexity, of which less is better; a sample has its log-likelihood.
 _LIKELIHOOD = "perplexity"
+_LIKELIHOOD_WRITTEN = "ppl"
+_NO_METRIC = re.compile(r"doc_id|prompt_\d+|logit_\d+|truth|pred|gold")
 _MODEL = re.compile(r"(?:^|,)(?:pretrained|model|path|engine)=([^,]+)")
 
 
@@ -154,11 +156,8 @@ def _read_written(path: Path, name: str) -> Iterator[Scored]:
         where = f"{name}, row {number}"
         if not isinstance(row, Mapping) or "doc_id" not in row:
             raise ScoreError(f"{where} has no doc_id.")
-        scores = {
-            key: value
-            for key, value in row.items()
-            if not re.fullmatch(r"doc_id|prompt_\d+|logit_\d+|truth|pred|gold", key)
-        }
+        names = [key for key in row if not _NO_METRIC.fullmatch(key)]
+        scores = {key: row[key] for key in sorted(names, key=_LIKELIHOOD_WRITTEN.__eq__)}
         yield Scored(
             where,
             path.resolve().parent.name,
@@ -166,6 +165,7 @@ def _read_written(path: Path, name: str) -> Iterator[Scored]:
             {key: _as_number(value) for key, value in scores.items()},
             request=_hash(row.get("prompt_0")),
             task=task,
+            notes=(_of_likelihoods(_LIKELIHOOD_WRITTEN),) * (_LIKELIHOOD_WRITTEN in scores),
         )
 
 

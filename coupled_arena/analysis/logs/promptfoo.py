@@ -85,9 +85,10 @@ def _reply(row: Mapping[str, Any]) -> str:
 
 
 def _asked(row: Mapping[str, Any]) -> str:
-    """Return the variables, without what the model has said itself before."""
-    given = {key: value for key, value in record(row.get("vars")).items() if key != _OWN}
-    return json.dumps(given, sort_keys=True)
+    """Return the variables of the test, for those of a result also hold what a model has said."""
+    given = record(row.get("testCase")).get("vars", row.get("vars"))
+    asked = {key: value for key, value in record(given).items() if key != _OWN}
+    return json.dumps(asked, sort_keys=True)
 
 
 def _test(row: Mapping[str, Any]) -> str:

@@ -419,13 +419,13 @@ def test_what_models_have_said_before_is_not_what_promptfoo_asks(tmp_path, own):
 
 def test_an_error_of_promptfoo_before_reasons_were_given_is_no_score(tmp_path):
     rows = [result(n, name, 1) for n in range(3) for name in ("red", "blue")]
-    rows[0] |= {"score": 0, "error": "API error: 429", "gradingResult": None}
+    rows[0] |= {"score": 0, "error": "API error: 429", "gradingResult": None, "response": {}}
     rows[2] |= {"score": 0, "error": "Expected output to contain"}
     for row in rows:
         del row["failureReason"]
     scores = read_logs([prompted(tmp_path / "r.json", *rows)])
     assert means(scores) == {"red": 0.5, "blue": 1}
-    assert scores.notes[0] == "Left out, for a score is missing: 1 prompt."
+    assert scores.notes == ("Left out, for a score is missing: 1 prompt.",)
 
 
 def test_columns_of_promptfoo_with_one_name_stay_apart(tmp_path):

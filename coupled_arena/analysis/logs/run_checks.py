@@ -61,6 +61,7 @@ class Runs:
         self._asked: dict[str, tuple[str, Mapping[str, Any]]] = {}
         self._differing: dict[str, dict[str, Any]] = {}
         self._said: dict[str, dict[str, list[int]]] = {}
+        self._told: set[str] = set()  # models with replies in their logs
         self._notes: dict[str, None] = {}
 
     def add(self, answer: Scored, metrics: Sequence[str]) -> None:
@@ -81,10 +82,11 @@ class Runs:
                         differing = self._differing.setdefault(name, {model: asked[name]})
                         differing.setdefault(answer.model, answer.conditions[name])
         if answer.reply:
-            # Replies alone may agree by chance, where a task has few.
-            scored = [str(answer.scores.get(name)) for name in metrics]
-            said = self._said.setdefault(answer.model, {}).setdefault(answer.prompt, [])
-            said.append(hash((answer.reply, *scored)))
+            self._told.add(answer.model)
+        # Replies alone may agree by chance, where a task has few.
+        scored = [str(answer.scores.get(name)) for name in metrics]
+        said = self._said.setdefault(answer.model, {}).setdefault(answer.prompt, [])
+        said.append(hash((answer.reply, *scored)))
 
     def notes(self) -> tuple[str, ...]:
         """Return what is to be said of the runs, once all answers are there."""
@@ -98,7 +100,8 @@ class Runs:
 
     def _one_run(self) -> list[str]:
         found: list[str] = []
-        for (one, here), (other, there) in combinations(self._said.items(), 2):
+        said = [(model, of) for model, of in self._said.items() if model in self._told]
+        for (one, here), (other, there) in combinations(said, 2):
             shared = here.keys() & there.keys()
             if len(shared) > 1 and all(here[prompt] == there[prompt] for prompt in shared):
                 found.append(

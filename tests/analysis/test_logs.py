@@ -364,7 +364,7 @@ def test_epochs_of_inspect_are_reduced_as_its_log_says(inspect, tmp_path, writte
     means = [float(values[:, 0].mean()) for values in scores.values]
     if written:
         assert (means, scores.repetitions) == ([1, 0.5], 1)
-        assert "good.eval is the 'max' of its epochs, as in the log." in scores.notes[0]
+        assert scores.notes == ("The score of a sample is the 'max' of its epochs, as in the log.",)
     else:
         assert (means, scores.repetitions) == ([0.75, 0.25], 2)
         assert "no values of its reducer 'max': the mean of epochs counts." in scores.notes[0]

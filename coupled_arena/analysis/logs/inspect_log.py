@@ -112,7 +112,7 @@ def _notes(log: Any, name: str, reducer: str, *, known: bool) -> Iterator[str]:
         what = "sample: it lacks" if number == 1 else "samples: they lack"
         yield f"{name} has {number:,} invalidated {what} a score."
     if known:
-        yield f"The score of a sample of {name} is the {reducer!r} of its epochs, as in the log."
+        yield f"The score of a sample is the {reducer!r} of its epochs, as in the log."
     elif reducer != "mean":
         yield f"{name} has no values of its reducer {reducer!r}: the mean of epochs counts."
 

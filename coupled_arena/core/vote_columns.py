@@ -116,16 +116,25 @@ VOTE_COLUMNS = (
 )
 
 WINNERS: dict[Outcome, tuple[str, ...]] = {
-    Outcome.FIRST: ("model_a", "a", "response_a"),
-    Outcome.SECOND: ("model_b", "b", "response_b"),
-    Outcome.TIE: ("tie", "draw", "both_good", "tie_(bothgood)", "tie_(both_good)"),
-    Outcome.BOTH_BAD: ("both_bad", "bothbad", "tie_(bothbad)", "tie_(both_bad)"),
+    Outcome.FIRST: ("model_a", "a", "response_a", "a_is_better"),
+    Outcome.SECOND: ("model_b", "b", "response_b", "b_is_better"),
+    Outcome.TIE: (
+        *("tie", "draw", "equal", "same", "both_good", "tie_(bothgood)", "tie_(both_good)"),
+        *("both_are_good", "equally_good", "both_equally_good", "both_are_equally_good"),
+    ),
+    Outcome.BOTH_BAD: (
+        *("both_bad", "bothbad", "tie_(bothbad)", "tie_(both_bad)"),
+        *("both_are_bad", "equally_bad", "both_equally_bad", "both_are_equally_bad"),
+    ),
 }
 """Words that are sure to mean an outcome. Sides and numbers (`left`, `1`) are not: which answer
-stood there, or where they begin to count, a file does not say."""
+stood there, or where they begin to count, a file does not say. `neither` may be a tie or both bad.
+"""
 
 KNOWN_WINNERS = "model_a (or a), model_b (or b), tie, draw, both good, both_bad, tie (bothbad)"
 """For messages."""
+TWO_MEANINGS = "names one model, and the side of the other"
+"""What is said of a winner that is a word for one side, and the name of the other model."""
 
 _GAPS = re.compile(r"[\s_-]+")
 

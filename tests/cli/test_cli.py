@@ -23,6 +23,7 @@ from coupled_arena.store.tables import derived_rows
 from coupled_arena.store.transfer.snapshots import snapshot, snapshot_path
 from tests.patience import PATIENCE
 from tests.small_models import NAMES, SMALL_MODELS, save_small_models
+from tests.store.given_rows import NOBODY
 
 FULL, EIGHT_BITS = DEMO = "SmolLM2-135M", "SmolLM2-135M-bnb-8bit"
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -310,7 +311,8 @@ def test_import_says_what_it_took_and_what_not(call, tmp_path):
         "repeated": 0,
         "notes": [
             "Known winners are model_a (or a), model_b (or b), tie, draw, both good, both_bad, "
-            "tie (bothbad), and the names of the row's two models."
+            "tie (bothbad), and the names of the row's two models.",
+            f"3 rows {NOBODY}",
         ],
     }
     assert err == ""
@@ -320,7 +322,8 @@ def test_import_says_what_it_took_and_what_not(call, tmp_path):
     code, out, _ = call(
         "import", judge, "--dataset", "d", "--single-turn", "--no-toxic", "--db", db
     )
-    assert out == "4 rows: 4 new battles, 4 new votes, 0 new verdicts; 0 filtered, 0 rejected.\n"
+    told = "4 rows: 4 new battles, 4 new votes, 0 new verdicts; 0 filtered, 0 rejected."
+    assert out == f"{told}\n4 rows {NOBODY.replace('import', 'd')}\n"
 
 
 @pytest.mark.parametrize(
@@ -450,7 +453,8 @@ def test_columns_of_votes_are_named_on_the_command_line(call, tmp_path):
     code, out, _ = call("import", votes, *said, "--db", db)
     assert (code, out) == (
         0,
-        "3 rows: 3 new battles, 3 new votes, 0 new verdicts; 0 filtered, 0 rejected.\n",
+        "3 rows: 3 new battles, 3 new votes, 0 new verdicts; 0 filtered, 0 rejected.\n"
+        f"3 rows {NOBODY}\n",
     )
     code, out, _ = call("leaderboard", "--scores", votes, *said, "--json")
     rates = {row["model"]: row["win_rate"] for row in json.loads(out)["models"]}

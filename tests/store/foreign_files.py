@@ -5,6 +5,9 @@ from __future__ import annotations
 import csv
 import json
 
+import numpy as np
+import pandas as pd
+
 
 def said(*texts):
     return [{"role": ("user", "assistant")[n % 2], "content": each} for n, each in enumerate(texts)]
@@ -256,6 +259,18 @@ def task(number, selected, *, data=None, kind="pairwise", **more):
     }
 
 
+def controls(number, **picked):
+    """Return a task with a control of each name: Pairwise for `left` and `right` in upper case."""
+    found = task(number, "")
+    found["annotations"][0]["result"] = [
+        {"from_name": name, "value": {"selected": word.lower()}}
+        if word.isupper()
+        else {"from_name": name, "value": {"choices": [word]}}
+        for name, word in picked.items()
+    ]
+    return found
+
+
 LABEL_STUDIO = [
     task(1, "left"),
     task(2, "right"),
@@ -263,6 +278,10 @@ LABEL_STUDIO = [
     task(4, "left", was_cancelled=True),
     task(5, "tie", kind="choices"),
     {"id": 6, "data": {}, "annotations": []},
+]
+LABEL_STUDIO_0 = [
+    {("completions" if name == "annotations" else name): each for name, each in row.items()}
+    for row in LABEL_STUDIO
 ]
 LABEL_STUDIO_MIN = [
     {
@@ -278,7 +297,40 @@ LABEL_STUDIO_MIN = [
     }
     for n, side in enumerate(["left", "right", "right"])
 ]
+
+
+def exported(number, **picked):
+    """Return a row of JSON-MIN with a control of each name, as `controls` does."""
+    own = {name: value for name, value in LABEL_STUDIO_MIN[0].items() if name != "pw"}
+    return {
+        **own,
+        "id": number,
+        "prompt": f"Q{number}?",
+        "answer1": "Hello",
+        "answer2": "Hey",
+        **{
+            name: [{"selected": word.lower()}] if word.isupper() else word
+            for name, word in picked.items()
+        },
+    }
+
+
 NAMED = {"model_a": "red", "model_b": "blue"}
+
+
+def record(number, *, status=None, **answers):
+    """Return a record of Argilla 2 with one person's answer to each question."""
+    more = {"status": status} if status else {}
+    return {
+        "id": f"r{number}",
+        "fields": {"prompt": f"Q{number}?", "response1": "Hello", "response2": "Hey"},
+        "metadata": NAMED,
+        "responses": {
+            name: [{"value": value, "user_id": "ann", **more}] for name, value in answers.items()
+        },
+    }
+
+
 ARGILLA = [
     {
         "id": f"r{n}",
@@ -288,9 +340,7 @@ ARGILLA = [
         "suggestions": {},
         "responses": {"preference": [{"value": value, "user_id": "ann"}]},
     }
-    for n, value in enumerate(
-        ["response1", "response2", ["response2", "response1"], "no idea", "tie"]
-    )
+    for n, value in enumerate(["response1", "response2", ["response2", "response1"], None, "tie"])
 ]
 ARGILLA_FLAT = [
     {
@@ -406,6 +456,7 @@ CASES = {
     "crowd-kit": (CROWD_KIT, {"red": 2, "blue": 0, "green": 1}, 3, 0),
     "GenAI-Arena": (GENAI, {"red": 2, "blue": 1, "green": 1}, 4, 0),
     "Label Studio, JSON": (LABEL_STUDIO, {"red": 1.5, "blue": 2.5}, 4, 2),
+    "Label Studio, JSON before 1.0": (LABEL_STUDIO_0, {"red": 1.5, "blue": 2.5}, 4, 2),
     "Label Studio, JSON-MIN and CSV": (LABEL_STUDIO_MIN, {"red": 1, "blue": 2}, 3, 0),
     "Argilla 2, records": (ARGILLA, {"red": 1.5, "blue": 2.5}, 4, 1),
     "Argilla 2, flat records": (ARGILLA_FLAT, {"red": 1, "blue": 2}, 3, 0),
@@ -433,3 +484,21 @@ def write_csv(path, given):
         for row in given:
             nested = {k: json.dumps(v) for k, v in row.items() if isinstance(v, list | dict)}
             writer.writerow({**row, **nested})
+
+
+def write_repr(path, given):
+    """Write a CSV with nested values in Python's spelling, as pandas does."""
+    pd.DataFrame(given).astype(object).to_csv(path, index=False)
+
+
+def write_arrays(path, given):
+    """Write a CSV with lists of objects as arrays, which print no commas."""
+    spelled = [
+        {k: str(np.array(v)) if isinstance(v, list) else v for k, v in row.items()} for row in given
+    ]
+    write_repr(path, spelled)
+
+
+def write_flat(path, given):
+    """Write columns `a.b` in the place of objects."""
+    path.write_text(pd.json_normalize(given).to_json(orient="records"), encoding="utf-8")

@@ -21,6 +21,8 @@ from tests.store.foreign_files import (
     FEEDBACK,
     GENAI,
     LABEL_STUDIO,
+    LABEL_STUDIO_0,
+    LABEL_STUDIO_MIN,
     LANGSMITH,
     MTEB,
     PANDA_LM,
@@ -61,6 +63,8 @@ SILENT = [
     ("GenAI-Arena", [GENAI[0] | {"vote_type": ""}], ""),
     ("Label Studio, JSON", LABEL_STUDIO[5:] * 2, ""),
     ("Label Studio, JSON", [task(4, "left", was_cancelled=True)], ""),
+    ("Label Studio, JSON before 1.0", LABEL_STUDIO_0[5:], ""),
+    ("Label Studio, JSON-MIN and CSV", [LABEL_STUDIO_MIN[0] | {"pw": None}], ""),
     ("Argilla 2, records", [ARGILLA[0] | {"responses": {}}], ""),
     ("Argilla 2, flat records", [PLAIN] * 2, ""),
     (
@@ -101,10 +105,20 @@ def test_a_file_without_votes_says_what_it_holds(empty, tmp_path, title, given, 
     assert told.endswith(".")
 
 
-def test_every_form_but_one_has_such_a_case():
-    # Label Studio's CSV lacks the column that tells it where nobody voted.
-    given = {title for title, *_ in SILENT}
-    assert {form.title for form in FORMS} - given == {"Label Studio, JSON-MIN and CSV"}
+def test_every_form_has_such_a_case():
+    assert {form.title for form in FORMS} <= {title for title, *_ in SILENT}
+
+
+def test_controls_that_are_not_read_are_told(empty, tmp_path):
+    ranked = task(1, "left")
+    ranked["annotations"][0]["result"] = [
+        {"type": "ranker", "from_name": "r", "value": {"ranker": {"rank": ["answer2", "answer1"]}}},
+        {"type": "rating", "from_name": "s", "value": {"rating": 5}},
+    ]
+    write_array(tmp_path / "votes", [ranked])
+    said = refused(empty, tmp_path / "votes")
+    assert said.endswith("and other controls, such as Ranker and Rating, are not read.")
+    assert "Export again" not in said
 
 
 def test_the_same_is_said_of_a_csv_and_of_a_table(empty, tmp_path):

@@ -18,25 +18,37 @@ import coupled_arena as ca
 from coupled_arena.core.errors import StoreError, VoteError
 from coupled_arena.store.transfer.foreign_rows import FORMS, ColumnMap
 from coupled_arena.store.transfer.importing import import_files
+from coupled_arena.store.transfer.vote_form import Ballot
 from tests.families import first_of
 from tests.store.foreign_files import (
     ARGILLA,
+    ARGILLA_1,
+    ARGILLA_FLAT,
     CASES,
     CHOSEN,
     COMPARIA,
     EVALICA,
     FASTCHAT,
+    FEEDBACK,
     LABEL_STUDIO,
+    LABEL_STUDIO_MIN,
     LANGSMITH,
     OPEN_WEBUI,
     PANDA_LM,
     REACTIONS,
     SEARCH,
     alpaca,
+    controls,
+    exported,
+    record,
+    scored,
     state,
     write_array,
+    write_arrays,
     write_csv,
+    write_flat,
     write_lines,
+    write_repr,
 )
 from tests.stored import rows
 
@@ -75,6 +87,30 @@ def test_votes_of_other_tools(store, tmp_path, title, write):
     assert done.rows == len(given)
     assert wins(store) == expected
     assert bool(title) == (f"Read as {title}." in done.notes)
+
+
+NESTED = (
+    *("Open WebUI, feedback export", "Argilla 2, records", "Label Studio, JSON"),
+    *("FastChat, raw logs", "Argilla 2, flat records", "Argilla 1, data set"),
+    *("Label Studio, JSON-MIN and CSV", "LangSmith, feedback"),
+)
+
+
+@pytest.mark.parametrize("write", [write_repr, write_arrays, write_flat])
+@pytest.mark.parametrize("title", first_of(*NESTED, keep=3))
+def test_nested_values_are_read_as_pandas_writes_them(store, tmp_path, title, write):
+    given, expected, votes, _ = CASES[title]
+    write(tmp_path / "votes", given)
+    done = import_files(store, [tmp_path / "votes"])
+    assert (done.votes, done.rejected) == (votes, ()), done.notes
+    assert wins(store) == expected
+
+
+def test_a_flattened_object_may_be_missing_in_some_rows(store, tmp_path):
+    write_flat(tmp_path / "votes", [*OPEN_WEBUI[:2], OPEN_WEBUI[2] | {"data": None}])
+    done = import_files(store, [tmp_path / "votes"])
+    assert (done.votes, done.unvoted) == (2, 1)
+    assert wins(store) == {"red": 1, "blue": 1}
 
 
 @pytest.mark.parametrize(
@@ -135,6 +171,16 @@ def test_their_texts_come_along(store, tmp_path, given, expected):
     assert texts(store) == expected
 
 
+@pytest.mark.parametrize("answer", ["[1, 2]", "['a', 'b']"])
+def test_an_answer_that_is_a_list_stays_a_text(store, tmp_path, answer):
+    logs = copy.deepcopy(FASTCHAT[1])
+    logs["states"][0]["messages"][-1][1] = answer
+    for name, given in (("logs", logs), ("chosen", CHOSEN[0] | {"chosen": answer})):
+        write_array(tmp_path / name, [given])
+        import_files(store, [tmp_path / name], dataset=name)
+    assert [text for *_, text in texts(store)].count(answer) == 2
+
+
 def test_our_own_columns_come_before_those_of_others(store, tmp_path):
     row = {"model_a": "red", "model_b": "blue", "winner": "model_a", "left": "blue", "right": "red"}
     write_lines(tmp_path / "votes", [row | {"id": 1}])
@@ -185,6 +231,195 @@ def test_rows_that_make_no_sense_are_rejected_and_the_others_read(
     assert done.votes
 
 
+# Annotation tools: questions and controls have names of their own
+
+
+@pytest.mark.parametrize("made", [controls, exported, record])
+def test_words_of_annotators_are_understood_or_rejected(store, tmp_path, made):
+    unknown = ["neither", "the first one"]
+    first, second = ("response1", "response2") if made is record else ("answer1", "answer2")
+    words = ["Left", "B", first.title(), "Equal", "Both are equally good", "Both bad", second]
+    words.append("red")
+    given = [made(n, better=word) for n, word in enumerate([*words, *unknown])]
+    write_array(tmp_path / "votes", [*given, made(20), made(21, better="skip")])
+    done = import_files(store, [tmp_path / "votes"])
+    assert [fault.reason for fault in done.rejected] == [f"unknown winner '{w}'" for w in unknown]
+    assert (done.votes, done.unvoted) == (8, 2)
+    assert wins(store) == {"red": 3 + 1.5, "blue": 2 + 1.5}
+    assert rows(store, "select count(*) from votes where both_bad") == [(1,)]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        [record(1, better="neither"), record(2, better="response1")],
+        [exported(1, better="neither"), exported(2, better="left")],
+        [EVALICA[0] | {"winner": "neither"}, EVALICA[0] | {"id": 2}],
+    ],
+)
+def test_words_of_a_known_form_may_be_given_a_meaning(store, tmp_path, given):
+    write_array(tmp_path / "votes", given)
+    done = import_files(store, [tmp_path / "votes"], columns=ColumnMap.of(["Neither=both_bad"]))
+    assert (done.votes, done.rejected) == (2, ())
+    assert rows(store, "select both_bad from votes order by seq") == [(True,), (False,)]
+
+
+@pytest.mark.parametrize(
+    ("models", "word"), [(("b", "a"), "a"), (("tie", "a"), "tie"), (("red", "answer1"), "answer1")]
+)
+@pytest.mark.parametrize("made", [controls, record])
+def test_a_word_with_two_meanings_is_rejected(store, tmp_path, made, models, word):
+    given = made(1, better=word)
+    names = dict(zip(("model_a", "model_b"), models, strict=True))
+    given |= {"metadata": names, "fields": {"prompt": "Q?", "answer1": "Hello", "answer2": "Hey"}}
+    given |= {"data": names | given["fields"]} if made is controls else {}
+    write_array(tmp_path / "votes", [given, made(2, better="tie")])
+    done = import_files(store, [tmp_path / "votes"])
+    assert done.votes == 1
+    assert [fault.reason for fault in done.rejected] == [
+        f"winner '{word}' names one model, and the side of the other"
+    ]
+
+
+@pytest.mark.parametrize("write", [write_lines, write_csv])
+@pytest.mark.parametrize("made", [controls, exported])
+def test_a_tie_beside_a_pairwise_control_counts_where_no_side_is_picked(
+    store, tmp_path, made, write
+):
+    given = [
+        made(1, pw="LEFT", topic="sums"),
+        made(2, pw="RIGHT", topic="words"),
+        made(3, draw="Tie", topic="sums"),
+        made(4, topic="sums"),
+        made(5, pw="RIGHT", draw="Tie"),
+    ]
+    write(tmp_path / "votes", given)
+    done = import_files(store, [tmp_path / "votes"])
+    assert (done.votes, done.unvoted, done.rejected) == (4, 1, ())
+    assert wins(store) == {"red": 1.5, "blue": 2.5}
+
+
+# Rows in which both questions may be the vote, and who won by `better`.
+SEVERAL = [
+    *(
+        ([made(1, worse=a, better=b), made(2, worse=c, better=d)], ["blue", "red"])
+        for made, a, b, c, d in [
+            (controls, "left", "right", "right", "left"),
+            (controls, "LEFT", "RIGHT", "RIGHT", "LEFT"),
+            (controls, "left", "RIGHT", "right", "LEFT"),
+            (exported, "LEFT", "RIGHT", "RIGHT", "LEFT"),
+            (exported, "left", "right", "answer2", "answer1"),
+            (record, "A", "response2", "response2", "A"),
+        ]
+    ),
+    (
+        [
+            row | {"key": key, "score": abs(row["score"] - (key == "worse"))}
+            for row in FEEDBACK[:4]
+            for key in ("worse", "better")
+        ],
+        ["red", "blue"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("given", "won"), SEVERAL)
+def test_one_of_several_questions_must_be_chosen(store, tmp_path, given, won):
+    path = tmp_path / "votes"
+    write_array(path, given)
+    with pytest.raises(StoreError) as error:
+        import_files(store, [path])
+    assert str(error.value) == (
+        f"{path} has several questions that could be the vote: worse, better. "
+        "Choose one, as in --map winner=worse."
+    )
+    done = import_files(store, [path], columns=ColumnMap.of(["winner=better"]))
+    assert (done.votes, done.rejected) == (2, ())
+    assert "Votes are the answers to better." in done.notes
+    found = rows(
+        store,
+        "select models[list_position(ranks, 1)] from votes join battles using (battle) "
+        "order by votes.seq",
+    )
+    assert [model for (model,) in found] == won
+
+
+def test_a_question_that_is_not_there_is_told(store, tmp_path):
+    write_array(tmp_path / "votes", SEVERAL[5][0])
+    with pytest.raises(StoreError, match=r"no column 'best'\. .* Its questions: worse, better\.$"):
+        import_files(store, [tmp_path / "votes"], columns=ColumnMap.of(["winner=best"]))
+
+
+def test_free_text_is_no_vote(store, tmp_path):
+    comments = ["B", "I like the first one more.", "Both are fine, but A is shorter.", "no idea"]
+    given = [record(n, better="response1", comment=text) for n, text in enumerate(comments)]
+    write_array(tmp_path / "votes", given)
+    done = import_files(store, [tmp_path / "votes"])
+    assert (done.votes, done.rejected) == (4, ())
+    assert wins(store) == {"red": 4, "blue": 0}
+    # One comment is a word for a side, and all answers to the question are unknown.
+    given = [record(n, better="1st") for n in range(4)] + [record(5, better="1st", comment="B")]
+    write_array(tmp_path / "votes", given)
+    with pytest.raises(StoreError, match="could be the vote: better, comment"):
+        import_files(store, [tmp_path / "votes"])
+
+
+def test_only_what_was_submitted_to_argilla_counts(store, tmp_path):
+    states = ["submitted", "draft", "discarded", None]
+    given = [record(n, status=status, better="response1") for n, status in enumerate(states)]
+    write_array(tmp_path / "votes", given)
+    done = import_files(store, [tmp_path / "votes"])
+    assert (done.votes, done.unvoted) == (2, 2)
+
+
+def test_argilla_as_its_server_and_its_data_sets_write_it(store, tmp_path):
+    served = record(1) | {
+        "responses": [
+            {"values": {"better": {"value": word}}, "status": status, "user_id": user}
+            for word, status, user in [
+                ("response2", "submitted", "ann"),
+                ("response1", "draft", "bob"),
+            ]
+        ]
+    }
+    turned = copy.deepcopy(ARGILLA_1[1])
+    answers = turned.pop("ranking")
+    answers[0]["value"] = {"value": ["response-1", "response-2"], "rank": [2, 1]}
+    turned["ranking"] = {name: [each[name] for each in answers] for name in answers[0]}
+    for name, given in (("served", served), ("turned", turned)):
+        write_lines(tmp_path / name, [given])
+        done = import_files(store, [tmp_path / name], dataset=name)
+        assert (done.votes, done.rejected) == (1, ())
+    assert wins(store) == {"red": 0, "blue": 2}
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+def test_each_pair_of_experiments_is_a_vote(store, tmp_path, order):
+    scores = [("red", 0), ("blue", 1), ("green", 0.5)]
+    given = [scored("g", score, model) for model, score in scores[order:] + scores[:order]]
+    write_lines(tmp_path / "votes", given)
+    assert import_files(store, [tmp_path / "votes"]).votes == 3
+    assert wins(store) == {"red": 0, "blue": 2, "green": 1}
+
+
+@pytest.mark.parametrize(
+    ("given", "unread"),
+    [
+        (LABEL_STUDIO_MIN, ""),
+        (ARGILLA_FLAT, ""),
+        (ARGILLA_1, ""),
+        (FEEDBACK, "id, run_id"),
+        ([row | {"topic": "sums"} for row in ARGILLA_FLAT], "topic"),
+    ],
+)
+def test_only_columns_that_are_not_read_are_told(store, tmp_path, given, unread):
+    write_array(tmp_path / "votes", given)
+    notes = import_files(store, [tmp_path / "votes"]).notes
+    assert [note for note in notes if "not read" in note] == (
+        [f"Columns that are not read: {unread}."] if unread else []
+    )
+
+
 def places(value, before=()):
     """Yield where a value stands within others."""
     inside = value if isinstance(value, dict) else {}
@@ -192,6 +427,13 @@ def places(value, before=()):
     for key, each in inside.items():
         yield (*before, key)
         yield from places(each, (*before, key))
+
+
+def reader(form, given):
+    """Return what reads rows of a form, of all questions that they answer."""
+    if not isinstance(form.read, Ballot):
+        return form.read
+    return form.read.read(form.read.tally(enumerate(given), {}), {})
 
 
 def test_no_value_in_any_place_breaks_a_reader():
@@ -205,7 +447,9 @@ def test_no_value_in_any_place_breaks_a_reader():
             for key in path:
                 inside = inside[key]
             inside[last] = copy.deepcopy(draw.choice(odd))
-            assert all(isinstance(row, dict | str) for _, row in form.read(enumerate(given)))
+            assert all(
+                isinstance(row, dict | str) for _, row in reader(form, given)(enumerate(given))
+            )
 
 
 ALPACA = [1.0000211125, 1.9902915215, 2.0, 0, 1.5, 1.25, None, 3]

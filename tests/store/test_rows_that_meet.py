@@ -479,10 +479,17 @@ def test_a_name_counts_where_it_leaves_no_doubt(store, file, models, winner, out
 
 
 SURE = {
-    Outcome.FIRST: ["model_a", "A", "Model A", "model-a", "response_a"],
-    Outcome.SECOND: ["model_b", "b", "MODEL B"],
-    Outcome.TIE: ["tie", "Draw", "both good", "tie (both good)"],
-    Outcome.BOTH_BAD: ["both bad", "Both_Bad", "bothbad", "tie (bothbad)", "tie (both bad)"],
+    Outcome.FIRST: ["model_a", "A", "Model A", "model-a", "response_a", "A is better"],
+    Outcome.SECOND: ["model_b", "b", "MODEL B", "B is better"],
+    Outcome.TIE: ["tie", "Draw", "both good", "tie (both good)", "Equal", "Both are equally good"],
+    Outcome.BOTH_BAD: [
+        "both bad",
+        "Both are bad",
+        "Both_Bad",
+        "bothbad",
+        "tie (bothbad)",
+        "tie (both bad)",
+    ],
 }
 UNSURE = ["left", "right", "1", "2", "0", "first", "neither", "c", "model_a wins", "both"]
 

@@ -24,6 +24,7 @@ from coupled_arena.core.vote_columns import (
     KNOWN_WINNERS,
     QUESTION_NAMES,
     TEXTS,
+    TWO_MEANINGS,
     VERDICT,
     VOTER_NAMES,
     outcome_of,
@@ -267,7 +268,7 @@ def _outcomes(votes: pd.DataFrame, column: str, given: pd.DataFrame) -> pd.Serie
     _refuse(
         votes,
         both & (by_word != by_name),
-        f"{column} {{value}} names one model, and the side of the other",
+        f"{column} {{value}} {TWO_MEANINGS}",
         words,
     )
     found = by_word.astype(object).where(by_word.notna(), by_name)

@@ -5,16 +5,23 @@ Each project there has names of its own for models and answers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from itertools import chain, combinations
+from typing import Any, NamedTuple
 
-from coupled_arena.core.vote_columns import outcome_of
+from coupled_arena.core.records import Outcome
+from coupled_arena.core.vote_columns import TWO_MEANINGS, outcome_of
 from coupled_arena.store.transfer.vote_form import (
+    NO_VOTE,
     PROMPTS,
     WORDS,
+    Ballot,
     Numbered,
+    Reader,
     Row,
+    Tally,
     VoteForm,
     at,
     each,
@@ -52,132 +59,265 @@ _TEXTS = (
 
 
 _SIDES = ("model_a", "model_b")
+_DATA = frozenset(chain(PROMPTS, *_MODELS, *_TEXTS))
+_LONGEST = 200  # characters of a word for a winner, or of a model's name; a text is no such word
+
+
+class _Answer(NamedTuple):
+    """What somebody answered to a question; see `Tally`."""
+
+    question: str
+    value: Any
+    pairwise: bool = False
+    certain: bool = True
 
 
 @dataclass(frozen=True)
+class _Sheet:
+    """What one person answered about one row."""
+
+    answers: list[_Answer]
+    voter: Any
+    timestamp: Any = None
+
+
 class _Shown:
-    """What an annotator was shown: two names, the fields of their answers, and the row so far."""
+    """What an annotator was shown: two names, and the fields of their answers."""
 
-    row: Row
-    fields: tuple[str, str] | None
+    def __init__(self, data: Row, words: Mapping[str, str]) -> None:
+        self._data, self._words = data, words
+        found = (pair for pair in _MODELS if all(text_of(data.get(name)) for name in pair))
+        self._models = next(found, ())
+        self._fields = next((pair for pair in _TEXTS if set(pair) <= data.keys()), ())
 
-    def outcome(self, word: Any) -> str | None:
-        """Return what an annotator's word means; None where it says nothing of who won."""
-        said = text_of(word)
-        names = (text_of(self.row["model_a"]), text_of(self.row["model_b"]))
-        for side, own in zip(_SIDES, zip(names, self.fields or names, strict=True), strict=True):
-            if said and said in own:
-                return side
-        if side := WORDS.get(said.lower()):
-            return side
-        return said if outcome_of(said) else None
+    def row(self) -> Row:
+        """Return what the data of a task say.
 
-
-def _shown(data: Row) -> _Shown:
-    """Return what stands in the data of a task.
-
-    Raises
-    ------
-    ValueError
-        Nothing there names two models.
-    """
-    models = next((pair for pair in _MODELS if all(text_of(data.get(n)) for n in pair)), None)
-    if models is None:
-        raise ValueError(f"nothing names the two models; its data are {', '.join(data)}")
-    fields = next((pair for pair in _TEXTS if set(pair) <= data.keys()), None)
-    first, second = fields or ("", "")
-    row = {
-        "model_a": data[models[0]],
-        "model_b": data[models[1]],
-        "prompt": first_of(data, *PROMPTS),
-        "response_a": data.get(first),
-        "response_b": data.get(second),
-    }
-    return _Shown(row, fields)
-
-
-def _label_studio(row: Row) -> Iterator[Row]:
-    made = [record(each) for each in items(row.get("annotations"))]
-    votes = [one for one in made if not one.get("was_cancelled")]
-    if not votes:
-        return
-    shown = _shown(record(row.get("data")))
-    for vote in votes:
-        values = [at(result, "value") for result in items(vote.get("result"))]
-        picked = [at(value, "selected") for value in values if at(value, "selected")]
-        chosen = [word for value in values for word in items(at(value, "choices"))]
-        words = (shown.outcome(word) for word in picked or chosen)
-        if winner := next((word for word in words if word), None):
-            yield {
-                **shown.row,
-                "winner": winner,
-                "question_id": row.get("id"),
-                "voter": first_of(vote, "completed_by.id", "completed_by"),
-                "timestamp": vote.get("created_at"),
-            }
-
-
-def _label_studio_min(row: Row) -> Iterator[Row]:
-    picked: list[Any] = []
-    for value in row.values():
-        picked += [at(one, "selected") for one in items(value) or [value] if at(one, "selected")]
-    if picked:
-        shown = _shown(row)
-        yield {
-            **shown.row,
-            "winner": shown.outcome(picked[0]) or picked[0],
-            "question_id": row.get("id"),
-            "voter": row.get("annotator"),
-            "timestamp": row.get("created_at"),
+        Raises
+        ------
+        ValueError
+            Nothing there names two models.
+        """
+        data = self._data
+        if not self._models:
+            raise ValueError(f"nothing names the two models; its data are {', '.join(data)}")
+        first, second = self._fields or ("", "")
+        return {
+            "model_a": data[self._models[0]],
+            "model_b": data[self._models[1]],
+            "prompt": first_of(data, *PROMPTS),
+            "response_a": data.get(first),
+            "response_b": data.get(second),
         }
 
+    def winner(self, answers: list[_Answer]) -> str:
+        """Return who won by one person's answers, or their words where nobody knows these.
 
-def _argilla(row: Row) -> Iterator[Row]:
-    """Yield a row a person and question that names one of the two answers, or ranks them."""
-    data = {**row, **record(row.get("fields")), **record(row.get("metadata"))}
-    given = list(_argilla_responses(row))
-    if not given:
-        return
-    shown = _shown(data)
-    for person, value in given:
-        if winner := _argilla_winner(shown, value):
-            yield {
-                **shown.row,
-                "winner": winner,
-                "question_id": first_of(row, "id", "external_id"),
-                "voter": person,
-            }
+        Raises
+        ------
+        ValueError
+            They have two meanings.
+        """
+        given = [answer for answer in answers if answer.pairwise] or answers
+        said = ", ".join(text_of(answer.value) for answer in given)
+        found = {meant for answer in given if (meant := self.meaning(answer))}
+        if len(found) > 1:
+            raise ValueError(f"winner {_short(said)} has more than one meaning")
+        return found.pop() if found else said
+
+    def meaning(self, answer: _Answer) -> str | None:
+        """Return what an answer says of who won; None where it says nothing of that.
+
+        Raises
+        ------
+        ValueError
+            It has two meanings.
+        """
+        if answer.pairwise:
+            return WORDS.get(text_of(answer.value).lower())
+        ranked = items(answer.value) or _listed(answer.value)
+        if not ranked[1:]:
+            return self._word(text_of(ranked[0] if ranked else answer.value))
+        ranks: dict[str | None, float | None] = {}
+        for n, one in enumerate(ranked):
+            placed = record(one)
+            ranks[self._word(text_of(placed.get("value", one)))] = number(placed.get("rank", n))
+        first, second = (ranks.get(side) for side in _SIDES)
+        if first is None or second is None:
+            return None
+        return "tie" if first == second else "model_a" if first < second else "model_b"
+
+    def _word(self, word: str) -> str | None:
+        if len(word) > _LONGEST:
+            return None
+        if word.lower() in self._words:
+            return self._words[word.lower()]
+        names = [text_of(self._data.get(name)) for name in self._models]
+        meanings = {
+            WORDS.get(word.lower()),
+            _side(word, names, str) or _side(word, names, str.lower),
+            _side(word, self._fields, _plain),
+            _meant(word),
+        } - {None}
+        if len(meanings) > 1:
+            raise ValueError(f"winner {_short(word)} {TWO_MEANINGS}")
+        return next(iter(meanings), None)
 
 
-def _argilla_responses(row: Row) -> Iterator[tuple[Any, Any]]:
+def _side(word: str, names: Collection[str], read: Callable[[str], str]) -> str | None:
+    """Return which of two names a word is, None where it is neither or both."""
+    found = [side for side, name in zip(_SIDES, names, strict=False) if read(name) == read(word)]
+    return found[0] if len(found) == 1 else None
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\s_-]+", "", name).lower()
+
+
+def _meant(word: str) -> str | None:
+    outcome = outcome_of(word)
+    sides = {Outcome.FIRST: "model_a", Outcome.SECOND: "model_b"}
+    return sides.get(outcome, outcome.value) if outcome else None
+
+
+def _short(word: str) -> str:
+    return f"'{word[:40]}'"
+
+
+def _ballot(
+    data: Callable[[Row], Row], sheets: Callable[[Row], Iterable[_Sheet]], *question_id: str
+) -> Ballot:
+    """Return how a form is read, of the data of a row and of what people answered about it."""
+
+    def answered(row: Row) -> Iterator[tuple[_Sheet, dict[str, list[_Answer]]]]:
+        for sheet in sheets(row):
+            found: dict[str, list[_Answer]] = {}
+            for answer in sheet.answers:
+                if answer.value not in ([], {}) and text_of(answer.value).lower() not in NO_VOTE:
+                    found.setdefault(answer.question, []).append(answer)
+            yield sheet, found
+
+    def tally(rows: Iterable[Numbered], words: Mapping[str, str]) -> dict[str, Tally]:
+        found: dict[str, Tally] = {}
+        for _, row in rows:
+            shown = _Shown(data(row), words)
+            for question, answers in chain(*(by.items() for _, by in answered(row))):
+                _, _, pairwise, certain = answers[0]
+                here = found.setdefault(question, Tally(pairwise=pairwise, certain=certain))
+                _count(here, shown, answers)
+        return found
+
+    def read(questions: Collection[str], words: Mapping[str, str]) -> Reader:
+        def rows(given: Iterable[Numbered]) -> Iterator[tuple[int, Row | str]]:
+            for line, row in given:
+                shown = _Shown(data(row), words)
+                for sheet, by in answered(row):
+                    asked = list(chain(*(by.get(question, ()) for question in questions)))
+                    if asked:
+                        yield line, _vote(shown, asked, sheet, first_of(row, *question_id))
+
+        return rows
+
+    return Ballot(tally, read)
+
+
+def _count(tally: Tally, shown: _Shown, answers: list[_Answer]) -> None:
+    meant: set[str | None] = set()
+    for answer in answers:
+        try:
+            meant.add(shown.meaning(answer))
+        except ValueError:  # a side, of which nobody knows the model
+            meant.add(_SIDES[0])
+    tally.answers += 1
+    tally.known += meant != {None}
+    tally.sides |= any(_meant(word) in _SIDES for word in meant if word)
+
+
+def _vote(shown: _Shown, answers: list[_Answer], sheet: _Sheet, question: Any) -> Row | str:
+    """Return a row, or the reason why there is none."""
+    try:
+        found = {**shown.row(), "winner": shown.winner(answers)}
+    except ValueError as error:
+        return str(error)
+    return {**found, "question_id": question, "voter": sheet.voter, "timestamp": sheet.timestamp}
+
+
+def _label_studio(row: Row) -> Iterator[_Sheet]:
+    for vote in map(record, items(row.get("annotations")) or items(row.get("completions"))):
+        if not vote.get("was_cancelled"):
+            results = map(record, items(vote.get("result")))
+            answers = [
+                _controls(text_of(one.get("from_name")), one.get("value")) for one in results
+            ]
+            voter = first_of(vote, "completed_by.id", "completed_by")
+            yield _Sheet(list(chain(*answers)), voter, vote.get("created_at"))
+
+
+def _controls(name: str, value: Any) -> list[_Answer]:
+    """Return what somebody picked in a control, if it is one of a side or of choices."""
+    if side := at(value, "selected"):
+        return [_Answer(name, side, pairwise=True)]
+    return [_Answer(name, word) for word in items(at(value, "choices"))]
+
+
+_MIN = _DATA | {"id", "annotation_id", "annotator", "created_at", "updated_at", "lead_time"}
+
+
+def _label_studio_min(row: Row) -> Iterator[_Sheet]:
+    answers: list[_Answer] = []
+    for name, value in row.items():
+        inside = items(value) or [value]
+        controls = list(chain(*(_controls(name, one) for one in inside)))
+        if not controls and isinstance(value, str) and name not in _MIN:
+            controls = [_Answer(name, value, certain=False)]  # a choice, or something of the task
+        answers += controls
+    yield _Sheet(answers, row.get("annotator"), row.get("created_at"))
+
+
+def _argilla(row: Row) -> Iterator[_Sheet]:
     """Yield who answered a question, and what, in the forms of both versions."""
     for name, value in row.items():
-        if name.endswith(".responses"):  # 2, flat
+        if name == "responses":  # 2
+            yield from _argilla_responses(value)
+        elif name.endswith(".responses"):  # 2, flat
             people, statuses = (items(row.get(f"{name}.{of}")) for of in ("users", "status"))
+            question = name.removesuffix(".responses")
             for n, said in enumerate(items(value)):
-                if n >= len(statuses) or statuses[n] in (None, "submitted"):
-                    yield people[n] if n < len(people) else None, said
-        elif name == "responses":  # 2
-            for answers in record(value).values():
-                yield from ((at(one, "user_id"), at(one, "value")) for one in items(answers))
+                if n >= len(statuses) or statuses[n] in _SUBMITTED:
+                    voter = people[n] if n < len(people) else None
+                    yield _Sheet([_Answer(question, said)], voter)
         else:  # 1
-            for one in map(record, items(value)):
+            for one in _listed(value):
                 if one.get("status") == "submitted":
-                    yield one.get("user_id"), one.get("value")
+                    yield _Sheet([_Answer(name, one.get("value"))], one.get("user_id"))
 
 
-def _argilla_winner(shown: _Shown, value: Any) -> str | None:
-    ranked = items(value)
-    if not ranked:
-        return shown.outcome(value)
-    ranks: dict[str | None, float | None] = {}
-    for n, one in enumerate(ranked):
-        placed = record(one)
-        ranks[shown.outcome(placed.get("value", one))] = number(placed.get("rank", n))
-    first, second = ranks.get("model_a"), ranks.get("model_b")
-    if first is None or second is None:
-        return None
-    return "tie" if first == second else "model_a" if first < second else "model_b"
+_SUBMITTED = (None, "submitted")
+
+
+def _argilla_responses(value: Any) -> Iterator[_Sheet]:
+    """Yield the answers of a record: by question, or a person at a time as the server has them."""
+    for one in map(record, items(value)):
+        if one.get("status") in _SUBMITTED:
+            given = record(one.get("values"))
+            answers = [_Answer(name, at(said, "value")) for name, said in given.items()]
+            yield _Sheet(answers, one.get("user_id"))
+    for question, given in record(value).items():
+        for one in _listed(given):
+            if one.get("status") in _SUBMITTED:
+                yield _Sheet([_Answer(question, one.get("value"))], one.get("user_id"))
+
+
+def _listed(value: Any) -> list[Row]:
+    """Return a list of objects, also one that is written as an object of lists."""
+    columns = {name: items(given) for name, given in record(value).items()}
+    rows = max(map(len, columns.values()), default=0)
+    turned = [{k: given[n] for k, given in columns.items() if n < len(given)} for n in range(rows)]
+    return turned or [record(one) for one in items(value)]
+
+
+def _argilla_data(row: Row) -> Row:
+    return {**row, **record(row.get("fields")), **record(row.get("metadata"))}
 
 
 def _langsmith(row: Row) -> Iterator[Row]:
@@ -196,35 +336,62 @@ def _langsmith(row: Row) -> Iterator[Row]:
     }
 
 
-def _langsmith_feedback(rows: Iterable[Numbered]) -> Iterator[tuple[int, Row | str]]:
-    """Yield a vote a group of feedback: a run a model, the higher score wins."""
-    groups: dict[tuple[str, str], list[Numbered]] = {}
+def _tally_feedback(rows: Iterable[Numbered], _words: Mapping[str, str]) -> dict[str, Tally]:
+    """Return the keys of feedback; each group in which runs have scores for it is an answer."""
+    found: dict[str, Tally] = {}
+    for (_, key), given in _groups(rows).items():
+        tally = found.setdefault(key, Tally(sides=True))
+        tally.answers += 1
+        tally.known += len(given) > 1
+    return found
+
+
+def _groups(rows: Iterable[Numbered]) -> dict[tuple[str, str], list[Numbered]]:
+    found: dict[tuple[str, str], list[Numbered]] = {}
     for line, row in rows:
         group = text_of(row.get("feedback_group_id"))
         if group and number(row.get("score")) is not None:
-            groups.setdefault((group, text_of(row.get("key"))), []).append((line, row))
-    for (group, _), found in groups.items():
-        (line, one), *others = found
-        for beside, other in others:
-            yield beside, ""
-            first, second = sorted((one, other), key=lambda row: text_of(row.get("session_id")))
-            ahead = (number(first.get("score")) or 0) - (number(second.get("score")) or 0)
-            yield (
-                line,
-                {
-                    "question_id": group,
-                    "model_a": first.get("session_id"),
-                    "model_b": second.get("session_id"),
-                    "winner": "tie" if not ahead else "model_a" if ahead > 0 else "model_b",
-                    "voter": first_of(one, "feedback_source.user_id", "feedback_source.type"),
-                    "timestamp": one.get("created_at"),
-                },
-            )
+            found.setdefault((group, text_of(row.get("key"))), []).append((line, row))
+    return found
 
 
+def _langsmith_feedback(keys: Collection[str], _words: Mapping[str, str]) -> Reader:
+    """Return what yields a vote for each two runs of a group of feedback: the higher score wins."""
+
+    def rows(given: Iterable[Numbered]) -> Iterator[tuple[int, Row | str]]:
+        for (group, key), found in _groups(given).items():
+            if key not in keys or not found[1:]:
+                continue
+            yield found[0][0], ""
+            # A pair is told of its later row: one row would reach its limit of votes.
+            for (_, one), (line, other) in combinations(found, 2):
+                yield line, _scored(group, one, other)
+
+    return rows
+
+
+def _scored(group: str, *pair: Row) -> Row:
+    first, second = sorted(pair, key=lambda row: text_of(row.get("session_id")))
+    ahead = (number(first.get("score")) or 0) - (number(second.get("score")) or 0)
+    return {
+        "question_id": group,
+        "model_a": first.get("session_id"),
+        "model_b": second.get("session_id"),
+        "winner": "tie" if not ahead else "model_a" if ahead > 0 else "model_b",
+        "voter": first_of(first, "feedback_source.user_id", "feedback_source.type"),
+        "timestamp": first.get("created_at"),
+    }
+
+
+_LABEL_STUDIO = _ballot(lambda row: record(row.get("data")), _label_studio, "id")
+_ARGILLA = _ballot(_argilla_data, _argilla, "id", "external_id")
 _ARGILLA_VOTE = (
     "A vote is a submitted response that names one of the two answers, or ranks both. "
     "Export again once people have submitted some."
+)
+_LABEL_STUDIO_VOTE = (
+    "A vote is what somebody picked in a Pairwise or Choices control. "
+    "Cancelled annotations and other controls, such as Ranker and Rating, are not read."
 )
 _TASK = {"model_a": "model1, model_a, …", "model_b": "model2, model_b, …", "prompt": "prompt"}
 
@@ -240,32 +407,54 @@ FORMS = (
             "voter": "annotations",
             "prompt": "data",
         },
-        each(_label_studio),
-        "A vote is an annotation with a side or a choice that nobody cancelled. "
-        "Export again once people have annotated the tasks.",
+        _LABEL_STUDIO,
+        _LABEL_STUDIO_VOTE,
         bare=("data", "annotations"),
     ),
     VoteForm(
+        "Label Studio, JSON before 1.0",
+        ("data", "completions.result"),
+        {
+            **_TASK,
+            "question_id": "id",
+            "winner": "completions",
+            "voter": "completions",
+            "prompt": "data",
+        },
+        _LABEL_STUDIO,
+        _LABEL_STUDIO_VOTE,
+        bare=("data", "completions"),
+    ),
+    VoteForm(
         "Label Studio, JSON-MIN and CSV",
-        ("annotation_id", "annotator", "*.selected"),
-        {**_TASK, "question_id": "id", "winner": "the pairwise control", "voter": "annotator"},
-        each(_label_studio_min),
-        "A vote has a side in its pairwise control, as selected.",
+        ("annotation_id", "annotator", "lead_time"),
+        {
+            **_TASK,
+            "question_id": "id",
+            "winner": "a control",
+            "voter": "annotator",
+            "timestamp": "created_at",
+        },
+        _ballot(lambda row: row, _label_studio_min, "id"),
+        f"{_LABEL_STUDIO_VOTE} Name another column with --map winner=COLUMN.",
+        also=tuple(_DATA),
     ),
     VoteForm(
         "Argilla 2, records",
         ("fields", "responses", "metadata"),
         {**_TASK, "question_id": "id", "winner": "responses", "voter": "responses"},
-        each(_argilla),
+        _ARGILLA,
         _ARGILLA_VOTE,
+        also=tuple(_DATA),
     ),
     VoteForm(
         "Argilla 1, data set",
         ("metadata", "*.status", "*.user_id", "*.value"),
         {**_TASK, "question_id": "external_id", "winner": "a question", "voter": "a question"},
-        each(_argilla),
+        _ARGILLA,
         _ARGILLA_VOTE,
         bare=("metadata", "external_id", "*-suggestion-metadata"),
+        also=tuple(_DATA),
     ),
     VoteForm(
         "LangSmith, pairs of experiments",
@@ -275,6 +464,7 @@ FORMS = (
             "model_a": "experiment_a",
             "model_b": "experiment_b",
             "winner": "pairwise_preference or ranked_preference or preference",
+            "voter": "reviewer or user or annotator",
             "prompt": "input or inputs",
         },
         each(_langsmith),
@@ -287,19 +477,20 @@ FORMS = (
             "question_id": "feedback_group_id",
             "model_a": "session_id",
             "model_b": "session_id",
-            "winner": "score",
+            "winner": "key and score",
             "voter": "feedback_source",
             "timestamp": "created_at",
         },
-        _langsmith_feedback,
+        Ballot(_tally_feedback, _langsmith_feedback),
         "A vote is a feedback_group_id with the scores of two runs for the same key.",
     ),
     VoteForm(
         "Argilla 2, flat records",
         ("*.responses", "*.responses.users"),
         {**_TASK, "question_id": "id", "winner": "*.responses", "voter": "*.responses.users"},
-        each(_argilla),
+        _ARGILLA,
         _ARGILLA_VOTE,
         bare=("id", "status", "_server_id"),
+        also=tuple(_DATA),
     ),
 )

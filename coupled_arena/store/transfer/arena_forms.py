@@ -160,7 +160,9 @@ def _messages(state: Any) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = [{"role": "system", "content": system}] if system else []
     for message in items(at(state, "messages"))[int(number(at(state, "offset")) or 0) :]:
         speaker, words = items(message)[:2]
-        text = (items(words) or [words])[0]  # others are pictures
+        text = (
+            items(words)[0] if words and isinstance(words, list) else words
+        )  # others are pictures
         found.append({"role": "user" if speaker == asks else "assistant", "content": text})
     return found
 

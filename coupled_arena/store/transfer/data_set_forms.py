@@ -64,7 +64,7 @@ def _chosen(row: Row) -> Iterator[Row]:
 def _last(answer: Any) -> Any:
     """Return an answer, or what was said last where it is a conversation."""
     said = items(answer)
-    return at(said[-1], "content") if said else answer
+    return at(said[-1], "content") if said and isinstance(said[-1], dict) else answer
 
 
 def _sided(columns: Mapping[str, str]) -> Callable[[Row], Iterator[Row]]:

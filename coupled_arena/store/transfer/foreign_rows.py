@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -18,7 +18,19 @@ from coupled_arena.core.errors import StoreError
 from coupled_arena.core.sql import Cursor, value_of
 from coupled_arena.core.vote_columns import outcome_of, read_names
 from coupled_arena.store.transfer import annotation_forms, arena_forms, data_set_forms
-from coupled_arena.store.transfer.vote_form import Numbered, Row, VoteForm, at, text_of
+from coupled_arena.store.transfer.vote_form import (
+    Ballot,
+    Numbered,
+    Reader,
+    Row,
+    Tally,
+    VoteForm,
+    at,
+    nested,
+    text_of,
+    unflattened,
+    voted_on,
+)
 
 FORMS = (*arena_forms.FORMS, *annotation_forms.FORMS, *data_set_forms.FORMS)
 """The first one that a file's rows tell is its form."""
@@ -26,6 +38,7 @@ TOOLS = tuple(
     dict.fromkeys(re.sub(r" \d$", "", form.title.partition(",")[0]) for form in FORMS[:-1])
 )
 """Their names, but for preferences of no tool."""
+_OBJECTS = frozenset[str]().union(*(form.names for form in FORMS))
 PARTS = 1024
 """Votes that one row of a file may hold, at most."""
 _HEAD, _PAGE = 1000, 2000  # rows that tell a form; rows rewritten at a time
@@ -92,7 +105,9 @@ class ColumnMap:
         words = {
             ours: theirs
             for ours, theirs in columns.items()
-            if outcome_of(theirs) and all(at(row, theirs) is None for row in rows)
+            if ours not in NEEDED
+            and outcome_of(theirs)
+            and all(at(row, theirs) is None for row in rows)
         }
         left = {ours: theirs for ours, theirs in columns.items() if ours not in words}
         return replace(self, columns=left, words={**self.words, **words})
@@ -101,6 +116,18 @@ class ColumnMap:
     def tells_winner(self) -> bool:
         """Whether somebody says where the winner is: then no other form's winner counts."""
         return "winner" in self.columns
+
+    @property
+    def without_winner(self) -> Self:
+        """The same without the column of the winner."""
+        left = {ours: theirs for ours, theirs in self.columns.items() if ours != "winner"}
+        return replace(self, columns=left)
+
+    @property
+    def theirs(self) -> frozenset[str]:
+        """The columns of the file that are named."""
+        names = self.columns.values()
+        return frozenset(names) | {name.partition(".")[0] for name in names}
 
     def taken(self, row: Row) -> Row:
         """Return our columns, of a row of the file."""
@@ -146,9 +173,12 @@ def form_of(rows: Sequence[Mapping[Any, Any]]) -> VoteForm | None:
 
     Rows with our own columns are in no form but those that have these columns, too.
     """
-    given = [{str(name): value for name, value in row.items()} for row in rows]
+    given: list[Row] = [{str(name): value for name, value in row.items()} for row in rows]
     ours = any(row.keys() >= set(NEEDED) for row in given)
     forms = [form for form in FORMS if not ours or NEEDED[0] in form.needed]
+    if not ours:  # Python's values are slow to read: once, and not once a form
+        given = [unflattened(row, _OBJECTS) for row in given]
+        given = [{name: nested(value) for name, value in row.items()} for row in given]
     found = (form for voted in (True, False) for form in forms if form.tells(given, voted=voted))
     return next(found, None)
 
@@ -167,12 +197,18 @@ class Rewritten:
         What the rows hold in place of votes, where none holds any.
     named : frozenset of str
         Columns of the file that somebody has named.
+    asked : tuple of str
+        Questions of the file that are the vote, where these have names of their own.
+    chosen : bool
+        Whether the file has other questions.
     """
 
     form: VoteForm | None = None
     unvoted: int = 0
     silent: str = ""
     named: frozenset[str] = frozenset()
+    asked: tuple[str, ...] = ()
+    chosen: bool = False
 
 
 def without_votes(path: Path, title: str, rows: int, vote: str, words: Mapping[str, int]) -> str:
@@ -192,16 +228,19 @@ def rewrite(cursor: Cursor, path: Path, columns: ColumnMap) -> Rewritten:
     """
     head = [row for _, row in islice(_rows(cursor, _HEAD), _HEAD)]
     columns = columns.within(head)
-    _check_named(path, head, columns)
-    form = None if columns.tells_winner else form_of(head)
-    if form is None and (columns or in_other_case(name for row in head for name in row)):
+    form = form_of(head)
+    tallies = _tallies(cursor, form, columns)
+    question = columns.columns.get("winner", "")
+    beside = columns.without_winner if question in tallies else columns
+    _check_named(path, head, beside, tallies)
+    if beside.tells_winner or form is None:
         columns = columns or in_other_case(name for row in head for name in row)
-        _prepare(cursor, ((line, columns.applied(row)) for line, row in _rows(cursor)))
-        _replace(cursor)
-        return Rewritten(named=_read_by(columns))
-    if form is None:
-        return Rewritten()
-    _prepare(cursor, _with_columns(form, _rows(cursor), columns))
+        if columns:
+            _prepare(cursor, ((line, columns.applied(row)) for line, row in _rows(cursor)))
+            _replace(cursor)
+        return Rewritten(named=columns.theirs)
+    read, asked = _reader(path, form, columns.words, voted_on(tallies, question))
+    _prepare(cursor, _with_columns(read, _rows_of(cursor, form), beside))
     unvoted, rows = value_of(cursor, _UNVOTED), value_of(cursor, _READABLE)
     silent = ""
     if rows and not value_of(cursor, f"select count(*) from rewritten where {_SAYS_SOMETHING}"):
@@ -209,21 +248,45 @@ def rewrite(cursor: Cursor, path: Path, columns: ColumnMap) -> Rewritten:
         unvoted = rows
         silent = without_votes(path, form.title, rows, form.vote, dict(words.most_common()))
     _replace(cursor)
-    return Rewritten(form, unvoted, silent, _read_by(columns))
+    chosen = tallies.keys() > set(asked)
+    return Rewritten(form, unvoted, silent, beside.theirs, asked=tuple(asked), chosen=chosen)
 
 
-def _read_by(columns: ColumnMap) -> frozenset[str]:
-    """Return the file's columns that somebody has named."""
-    theirs = columns.columns.values()
-    return frozenset(theirs) | {name.partition(".")[0] for name in theirs}
+def _rows_of(cursor: Cursor, form: VoteForm) -> Iterator[Numbered]:
+    names = form.names
+    for line, row in _rows(cursor):
+        yield line, unflattened(row, names)
+
+
+def _tallies(cursor: Cursor, form: VoteForm | None, columns: ColumnMap) -> Mapping[str, Tally]:
+    """Return how the questions of a file were answered that may be the vote, if it is such."""
+    named = columns.columns.keys() & set(NEEDED[:2])
+    if form is None or not isinstance(form.read, Ballot) or named:
+        return {}
+    return form.read.tally(_rows_of(cursor, form), columns.words)
+
+
+def _reader(
+    path: Path, form: VoteForm, words: Mapping[str, str], votes: tuple[list[str], list[str]]
+) -> tuple[Reader, Collection[str]]:
+    """Return what reads the rows of a form, and the questions that are the vote."""
+    if not isinstance(form.read, Ballot):
+        return form.read, ()
+    asked, several = votes
+    if several:
+        raise StoreError(
+            f"{path} has several questions that could be the vote: {', '.join(several)}. "
+            f"Choose one, as in --map winner={several[0]}."
+        )
+    return form.read.read(asked, words), asked
 
 
 def _with_columns(
-    form: VoteForm, rows: Iterator[Numbered], columns: ColumnMap
+    read: Reader, rows: Iterator[Numbered], columns: ColumnMap
 ) -> Iterator[tuple[int, Row | str]]:
     """Yield what a form reads, with the columns and words that somebody has named on top."""
     if not columns:
-        yield from form.read(rows)
+        yield from read(rows)
         return
     taken: dict[int, Row] = {}
 
@@ -232,7 +295,7 @@ def _with_columns(
             taken[line] = columns.taken(row)
             yield line, row
 
-    for line, made in form.read(passing()):
+    for line, made in read(passing()):
         yield line, made if isinstance(made, str) else columns.worded({**made, **taken[line]})
 
 
@@ -271,11 +334,15 @@ def unknown(path: Path, columns: Iterable[str]) -> str:
     )
 
 
-def _check_named(path: Path, rows: Sequence[Row], columns: ColumnMap) -> None:
+def _check_named(
+    path: Path, rows: Sequence[Row], columns: ColumnMap, questions: Iterable[str]
+) -> None:
     for theirs in columns.columns.values():
         if rows and all(at(row, theirs) is None for row in rows):
             there = ", ".join(dict.fromkeys(name.strip() for row in rows for name in row))
-            raise StoreError(f"{path} has no column {theirs!r}. Its columns: {there}.")
+            asked = ", ".join(questions)
+            more = f" Its questions: {asked}." if asked else ""
+            raise StoreError(f"{path} has no column {theirs!r}. Its columns: {there}.{more}")
 
 
 def _rows(cursor: Cursor, most: int | None = None) -> Iterator[Numbered]:

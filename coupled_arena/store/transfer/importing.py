@@ -267,8 +267,11 @@ def _read_votes(
         cursor.execute("insert into faults select ?, line, reason from file_rows", [file])
         return
     staged = staged_rows.read(cursor, path, file, wanted)
-    read.unread |= (there - found.form.names if found.form else staged.unread) - found.named
-    read.titles += [found.form.title] if found.form else []
+    unread = found.form.unread(there, found.asked) if found.form else staged.unread
+    read.unread |= unread - found.named
+    read.titles += [f"Read as {found.form.title}."] if found.form else []
+    if found.chosen and found.asked:
+        read.titles.append(f"Votes are the answers to {' and '.join(found.asked)}.")
     read.unvoted += staged.unvoted
     if staged.unvoted and staged.unvoted == count(cursor):
         said = (staged.format.title, staged.unvoted, staged.format.vote)
@@ -373,7 +376,7 @@ def notes_of_repeated(rows: int) -> list[str]:
 
 def _notes_of_files(read: _Read) -> list[str]:
     """Return notes on forms, on rows without a vote, and on columns that are not read."""
-    notes = [f"Read as {title}." for title in dict.fromkeys(read.titles)]
+    notes = list(dict.fromkeys(read.titles))
     notes += _note(read.unvoted, "without a vote: left out.")
     notes += [_of_silent(read.silent)] if read.silent else []
     names = sorted(read.unread)

@@ -42,9 +42,11 @@ def read_literal(text: str) -> Any:
     """
     if len(text) > _LONGEST:
         raise ValueError("too long")
-    reader = _Reader(text.strip())
-    value = reader.value(0)
-    reader.end()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SyntaxWarning)  # of a backslash that escapes nothing
+        reader = _Reader(text.strip())
+        value = reader.value(0)
+        reader.end()
     return value
 
 
@@ -151,10 +153,8 @@ def reread(cursor: Cursor, fields: tuple[str, ...]) -> None:
     )
     cursor.execute("create or replace temp table read_again (line bigint, patch text)")
     count = value_of(cursor, "select count(*) from printed")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SyntaxWarning)  # of a backslash that escapes nothing
-        for first in range(0, count, _PAGE):
-            _read_page(cursor, fields, first)
+    for first in range(0, count, _PAGE):
+        _read_page(cursor, fields, first)
     if count:
         cursor.execute(
             """

@@ -11,9 +11,12 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, cast
+
+from coupled_arena.store.transfer.python_literals import read_literal
 
 Row = dict[str, Any]
 Numbered = tuple[int, Row]
@@ -32,8 +35,83 @@ WORDS = {
     "bothbadvote": "both_bad",
 }
 """Words for a side, where a form says which model stood there."""
+NO_VOTE = ("", "ignore", "skip", "skipped", "none", "null", "nan")
+"""Words in the place of a winner where nobody voted."""
 _INSIDE = (list, dict)
-_NO_VOTE = ("", "ignore", "skip", "skipped", "none", "null", "nan")
+
+
+@dataclass
+class Tally:
+    """How a question of a file was answered.
+
+    Attributes
+    ----------
+    answers, known : int
+        People's answers, and those that say who won.
+    sides : bool
+        An answer names one of the two.
+    pairwise : bool
+        It can have no other answers than the two sides.
+    certain : bool
+        It is a question, where other columns may be data.
+    """
+
+    answers: int = 0
+    known: int = 0
+    sides: bool = False
+    pairwise: bool = False
+    certain: bool = True
+
+    @property
+    def likely(self) -> bool:
+        """Whether most answers say who won: a comment that does so now and then is no vote."""
+        return 2 * self.known > self.answers
+
+
+@dataclass(frozen=True)
+class Ballot:
+    """How a form is read in which people answer questions with names of their own.
+
+    Attributes
+    ----------
+    tally : callable
+        Takes numbered rows and what words for the winner mean, and returns the questions by name.
+    read : callable
+        Takes the questions that are the vote, and these words; returns what reads rows.
+    """
+
+    tally: Callable[[Iterable[Numbered], Mapping[str, str]], dict[str, Tally]]
+    read: Callable[[Collection[str], Mapping[str, str]], Reader]
+
+
+def voted_on(tallies: Mapping[str, Tally], wanted: str = "") -> tuple[list[str], list[str]]:
+    """Return the questions that are the vote, and those of which somebody must choose one.
+
+    Parameters
+    ----------
+    wanted : str
+        The question that somebody has chosen.
+    """
+    pairs = [name for name, each in tallies.items() if each.pairwise]
+    asked = {name: each for name, each in tallies.items() if each.certain or each.likely}
+    # A pairwise control has no tie: a choice beside it says so, where it has no sides.
+    ties = [name for name, each in asked.items() if len(pairs) == 1 and _is_tie(each)]
+    asked = {name: each for name, each in asked.items() if name not in ties}
+    likely = [name for name, each in asked.items() if each.likely]
+    if wanted:
+        return [wanted, *(ties if wanted in pairs else [])], []
+    if likely[1:] or not asked:
+        return [], likely
+    most = max(each.answers for each in asked.values())
+    name = (likely or list(asked))[0]
+    # A word for a side in one comment is no vote, where all answers to the question are unknown.
+    if not asked.keys() - {name} or name in pairs or 2 * asked[name].known > most:
+        return [name, *ties], []
+    return [], list(asked)
+
+
+def _is_tie(tally: Tally) -> bool:
+    return bool(tally.known) and not tally.sides
 
 
 @dataclass(frozen=True)
@@ -48,7 +126,7 @@ class VoteForm:
         Columns that tell it; ``a.b`` is the field ``b`` within ``a``, ``*.b`` one within any.
     columns : dict
         Ours by name, each with the column that it is taken from.
-    read : callable
+    read : callable or Ballot
         Takes numbered rows of the file, and yields numbered rows with our columns. In their place
         it yields the reason why a row cannot be read, or "" where another row has its vote. Of a
         row without a vote it yields nothing. `each` makes it of what reads one row.
@@ -56,14 +134,17 @@ class VoteForm:
         What a row with a vote has, in a sentence for files in which no row has it.
     bare : tuple of str
         Columns that tell a file in which nobody voted, where it then lacks some of `needed`.
+    also : tuple of str
+        Further columns that are read.
     """
 
     title: str
     needed: tuple[str, ...]
     columns: Mapping[str, str]
-    read: Reader
+    read: Reader | Ballot
     vote: str
     bare: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
 
     def tells(self, rows: Iterable[Row], *, voted: bool = True) -> bool:
         """Return whether one of some rows has all that tells this form, also if nobody voted."""
@@ -86,8 +167,13 @@ class VoteForm:
     @property
     def names(self) -> set[str]:
         """Its columns that are read, by the names that the file has for them."""
-        paths = (*self.needed, *self.columns.values())
+        paths = (*self.needed, *self.columns.values(), *self.also)
         return {word.split(".")[0] for path in paths for word in re.split(", | or | and ", path)}
+
+    def unread(self, there: Iterable[str], questions: Iterable[str] = ()) -> set[str]:
+        """Return the columns of a file that are not read, if these questions are."""
+        read = tuple(f"{name}." for name in {*self.names, *questions})
+        return {name for name in there if not f"{name}.".startswith(read)}
 
 
 def each(read: Callable[[Row], Iterable[Row]]) -> Reader:
@@ -104,13 +190,35 @@ def each(read: Callable[[Row], Iterable[Row]]) -> Reader:
 
 
 def nested(value: Any) -> Any:
-    """Return a value, or what is in it where it is a text of JSON, as in a CSV."""
+    """Return a value, or what is in it where it is a text of JSON or of Python, as in a CSV."""
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
-        try:
-            return json.loads(value)
-        except ValueError:
-            return value
+        for read in (json.loads, read_literal):
+            with suppress(ValueError):
+                return read(value)
     return value
+
+
+def unflattened(row: Row, names: Collection[str]) -> Row:
+    """Return a row with an object in the place of the columns ``a.b`` and ``a.c``.
+
+    Parameters
+    ----------
+    names : collection of str
+        Objects that may be made, such as ``a``, where no column of that name has a value.
+    """
+    paths = [name.split(".") for name in row if "." in name and name.partition(".")[0] in names]
+    inner = {".".join(path[:n]) for path in paths for n in range(1, len(path))}
+    empty = {name for name in inner if not _is_there(row.get(name))}
+    taken = {name.partition(".")[0] for name in inner - empty}
+    found = {name: value for name, value in row.items() if name not in empty}
+    for first, *middle, last in paths:
+        name = ".".join((first, *middle, last))
+        if name in found and first not in taken:
+            here = found.setdefault(first, {})
+            for key in middle:
+                here = here.setdefault(key, {})
+            here[last] = found.pop(name)
+    return found
 
 
 def record(value: Any) -> Row:
@@ -210,7 +318,7 @@ def renamed(
     def read(row: Row) -> Iterator[Row]:
         found = {ours: first_of(row, *theirs) for ours, theirs in paths.items()}
         word = text_of(found["winner"])
-        if word.lower() in _NO_VOTE:
+        if word.lower() in NO_VOTE:
             return
         # A model may be called `left`; then the name counts.
         if word not in (text_of(found["model_a"]), text_of(found["model_b"])):

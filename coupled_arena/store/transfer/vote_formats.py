@@ -8,6 +8,7 @@ from coupled_arena.core.sql import quoted
 from coupled_arena.core.vote_columns import (
     IDENTICAL_WORDS,
     QUESTION_NAMES,
+    TWO_MEANINGS,
     VERDICT,
     VOTER_NAMES,
     WINNERS,
@@ -180,7 +181,7 @@ def _faults_of(field: str) -> str:
     """Return SQL for what is wrong with such a field."""
     return (
         f"when {field}_word <> {field}_name then '{field} ' || short({field}) || "
-        "' names one model, and the side of the other' "
+        f"' {TWO_MEANINGS}' "
         f"when {field} is not null and {_outcome_of(field)} is null "
         f"then 'unknown {field} ' || short({field}) "
     )

@@ -140,6 +140,15 @@ def only_judge(store: Store) -> str:
     raise ArenaError("There are no verdicts here: let a judge judge, or import verdicts.")
 
 
+def judge_if_any(store: Store) -> str | None:
+    """Return the only judge of a store, None where there is none."""
+    from coupled_arena.store.queries import comparisons
+
+    with store.cursor() as cursor:
+        names = comparisons.judges(cursor)
+    return only_judge(store) if names else None
+
+
 def voter_of(store: ArenaStore, opened: Store, voter: str) -> str:
     """Return the voter whom a name or a voter stands for; whoever has no vote here is refused."""
     from coupled_arena.store.annotators import annotators_path, voter_called

@@ -11,7 +11,7 @@ from annotated_doc import Doc
 from annotated_types import Ge
 
 from coupled_arena.api import options
-from coupled_arena.api.checks import Files, check_store, only_judge, selection_of
+from coupled_arena.api.checks import Files, check_store, judge_if_any, only_judge, selection_of
 from coupled_arena.api.declared import Field, Level, analysis, refuse
 from coupled_arena.api.gates import planned_gate
 from coupled_arena.api.results import Result
@@ -160,7 +160,9 @@ def plan(
     )
     with check_store(store).reading() as opened:
         selection = selection_of(opened, mode, None, None, category, language)
-        selection = replace(selection, judge=judge or only_judge(opened))
+        # To separate two, votes are enough: a judge has a part in it where there is one.
+        found = only_judge if against is None else judge_if_any
+        selection = replace(selection, judge=judge or found(opened))
         if against is None:
             made = plan_interval(read_audit_estimates(opened, selection, Ties(ties)), goal)
         else:

@@ -90,7 +90,7 @@ def _read_plan(context: typer.Context, path: Path | None) -> None:
     if unknown := sorted(set(named) - known):
         raise SettingsError(
             f"The plan {path} has no use for {', '.join(unknown)}. It may hold: "
-            f"{', '.join(sorted(known))}."
+            f"{', '.join(sorted('json' if name == 'as_json' else name for name in known))}."
         )
     for key, value in named.items():
         if isinstance(value, bool) != (key in switches):

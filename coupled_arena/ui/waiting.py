@@ -16,6 +16,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from coupled_arena.core.errors import SettingsError
+from coupled_arena.core.files import reason
 from coupled_arena.core.language import _
 from coupled_arena.core.settings import Settings
 from coupled_arena.generation import loading
@@ -131,6 +132,7 @@ def listen(settings: Settings) -> socket.socket:
     except (OSError, TypeError) as error:  # of names that cannot be one of a host
         listening.close()
         raise SettingsError(
-            f"Port {settings.port} of {settings.host} cannot be used; choose another with --port."
+            f"Port {settings.port} of {settings.host} cannot be used ({reason(error)}): "
+            "choose another with --port or --host."
         ) from error
     return listening

@@ -181,6 +181,21 @@ def test_a_store_with_votes_alone(call, tmp_path):
     assert err == "Error: There are no verdicts here: let a judge judge, or import verdicts.\n"
 
 
+def test_votes_alone_plan_a_separation(call, tmp_path):
+    votes, db = tmp_path / "votes.csv", tmp_path / "arena.duckdb"
+    lines = (f"{n % 60},a,b,{'ab'[n % 3 == 0]},voter {n % 20}\n" for n in range(120))
+    votes.write_text("id,model_a,model_b,winner,voter\n" + "".join(lines))
+    assert call("import", votes, "--db", db)[0] == 0
+    asked = ("plan", "a", "--against", "b", "--db", db)
+    for lead, said in (("0.1", "There are 120 votes. Still needed: "), ("0.4", "enough.")):
+        code, out, err = call(*asked, "--lead", lead)
+        assert (code, err) == (0, "")
+        assert said in out
+        assert not any(word in out for word in ("judge", "verdict"))
+    code, _, err = call("plan", "a", "--db", db)
+    assert (code, "let a judge judge" in err) == (1, True)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -298,3 +298,26 @@ def test_pictures_beside_votes_do_not_matter(tmp_path):
     table = pd.DataFrame([{"id": 1, **WON, "images": picture, "icon": b"\xff"}])
     table.to_parquet(tmp_path / "votes.parquet")
     assert wins_of(tmp_path / "votes.parquet") == wins_of(table) == {"red": 1, "blue": 0}
+
+
+@pytest.mark.parametrize(
+    ("shown", "winner"),
+    [
+        ("answer1,answer2", "red"),
+        ("answer2,answer1", "blue"),
+        ("answer2, answer1", "blue"),
+        ("one,two", "red"),
+        ("answer1", "red"),
+        (None, "red"),
+    ],
+)
+def test_the_left_answer_is_the_one_that_the_control_names_first(store, lines, shown, winner):
+    data = {"prompt": "Why?", "answer1": "So.", "answer2": "No."}
+    picked = {"type": "pairwise", "value": {"selected": "left"}, "from_name": "pw"}
+    result = picked | ({"to_name": shown} if shown else {})
+    vote = {"completed_by": "ann", "was_cancelled": False, "result": [result]}
+    path = lines(
+        {"id": 1, "data": data | {"model1": "red", "model2": "blue"}, "annotations": [vote]}
+    )
+    import_files(store, [path])
+    assert won(store) == {"ann": winner}

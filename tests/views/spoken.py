@@ -315,9 +315,9 @@ def _plans():
             yield plan_findings(plan)
             several = replace(goal, more=spoken_boards.COLOURS[2:3])
             yield plan_findings(replace(plan, question=several))
-            for between in (0.1, 0.01):
+            for between, judge in product((0.1, 0.01), ("", spoken_boards.JUDGE)):
                 crowd = Crowd(30, 100.0, 30.0, 1.0, 3000, 0.01, between, 0.05)
-                yield plan_findings(replace(plan, people=crowd))
+                yield plan_findings(replace(plan, people=crowd, judge=judge))
             if lead is not None:
                 likely = {"estimated_lead": -0.05, "votes_least": n, "votes_most": 9 * n}
                 yield plan_findings(replace(plan, **likely))

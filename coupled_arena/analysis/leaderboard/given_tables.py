@@ -28,6 +28,7 @@ from coupled_arena.core.vote_columns import (
     VERDICT,
     VOTER_NAMES,
     outcome_of,
+    read_names,
 )
 from coupled_arena.store.database import Store
 from coupled_arena.store.transfer import importing
@@ -169,6 +170,9 @@ def _checked(votes: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series]:
             f"The votes have no column {' or '.join(missing)}; needed are {', '.join(NEEDED)}. "
             f"Columns here: {there}. `map` names columns: {{'winner': 'label'}}."
         )
+    twice = set(votes.columns[votes.columns.duplicated()]) & set(read_names(ranked=True))
+    if twice:
+        raise VoteError(f"The table has two columns {min(twice)}: keep one of them.")
     if votes.empty:
         raise VoteError("The table has no rows, so that there is nothing to rank.")
     given = pd.DataFrame({"n": np.arange(len(votes))})

@@ -70,6 +70,7 @@ class _Answer(NamedTuple):
     value: Any
     pairwise: bool = False
     certain: bool = True
+    shown: tuple[str, ...] = ()  # what stood at the left and at the right, where that is told
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,9 @@ class _Shown:
             It has two meanings.
         """
         if answer.pairwise:
-            return WORDS.get(text_of(answer.value).lower())
+            side = WORDS.get(text_of(answer.value).lower())
+            turned = [_plain(name) for name in answer.shown] == [*map(_plain, self._fields[::-1])]
+            return _SIDES[side == _SIDES[0]] if side in _SIDES and turned and self._fields else side
         ranked = items(answer.value) or _listed(answer.value)
         if not ranked[1:]:
             return self._word(text_of(ranked[0] if ranked else answer.value))
@@ -202,8 +205,8 @@ def _ballot(
         for _, row in rows:
             shown = _Shown(data(row), words)
             for question, answers in chain(*(by.items() for _, by in answered(row))):
-                _, _, pairwise, certain = answers[0]
-                here = found.setdefault(question, Tally(pairwise=pairwise, certain=certain))
+                kind = Tally(pairwise=answers[0].pairwise, certain=answers[0].certain)
+                here = found.setdefault(question, kind)
                 _count(here, shown, answers)
         return found
 
@@ -247,16 +250,17 @@ def _label_studio(row: Row) -> Iterator[_Sheet]:
         if not vote.get("was_cancelled"):
             results = map(record, items(vote.get("result")))
             answers = [
-                _controls(text_of(one.get("from_name")), one.get("value")) for one in results
+                _controls(text_of(one.get("from_name")), one.get("value"), one.get("to_name"))
+                for one in results
             ]
             voter = first_of(vote, "completed_by.id", "completed_by")
             yield _Sheet(list(chain(*answers)), voter, vote.get("created_at"))
 
 
-def _controls(name: str, value: Any) -> list[_Answer]:
+def _controls(name: str, value: Any, shown: Any = None) -> list[_Answer]:
     """Return what somebody picked in a control, if it is one of a side or of choices."""
     if side := at(value, "selected"):
-        return [_Answer(name, side, pairwise=True)]
+        return [_Answer(name, side, pairwise=True, shown=tuple(text_of(shown).split(",")))]
     return [_Answer(name, word) for word in items(at(value, "choices"))]
 
 

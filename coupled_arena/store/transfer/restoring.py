@@ -91,7 +91,7 @@ def restore(db: Path, source: Path | None = None) -> Restored:
         raise StoreError(f"{db} cannot be restored: {reason(error)}.") from error
     finally:
         remove(partial)
-    raise StoreError(f"No snapshot is whole: {'; '.join(passed_over)}.")
+    raise StoreError(f"No snapshot is whole: {'; '.join(passed_over).removesuffix('.')}.")
 
 
 def _check_it_lacks_something(db: Path) -> None:

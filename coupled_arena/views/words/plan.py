@@ -38,7 +38,15 @@ def _plan(plan: VotePlan) -> Iterator[str]:
         "votes": votes_counted(plan.votes_there),
         "verdicts": verdicts_counted(plan.verdicts_there),
     }
-    if plan.votes_to_cast_alone:
+    if not plan.judge:
+        lacking = plan.votes_to_cast_alone
+        enough, more = (
+            _("There are {votes}: enough."),
+            _("There are {votes}. Still needed: {alone}."),
+        )
+        yield (more if lacking else enough).format(**there, alone=votes_counted(lacking))
+        yield from people_words(plan) if lacking else ()
+    elif plan.votes_to_cast_alone:
         yield _(
             "There are {votes} and {verdicts}. Still needed: {alone} without the judge; with it "
             "{votes_more} and {verdicts_more}."
@@ -60,10 +68,16 @@ def people_words(plan: VotePlan) -> Iterator[str]:
     if plan.people is None or plan.people_to_ask is None:
         return
     text = ngettext(
-        "Tastes differ: without the judge it takes {n:,} more person with about {each}.",
-        "Tastes differ: without the judge it takes {n:,} more people with about {each} each.",
+        "Tastes differ: it takes {n:,} more person with about {each}.",
+        "Tastes differ: it takes {n:,} more people with about {each} each.",
         plan.people_to_ask,
     )
+    if plan.judge:
+        text = ngettext(
+            "Tastes differ: without the judge it takes {n:,} more person with about {each}.",
+            "Tastes differ: without the judge it takes {n:,} more people with about {each} each.",
+            plan.people_to_ask,
+        )
     yield text.format(n=rounded(plan.people_to_ask), each=votes_each(plan))
     yield same_people_words(plan)
 
@@ -120,7 +134,8 @@ def _needed(plan: VotePlan) -> str:
         votes=votes_counted(needs.votes),
         verdicts=needs.verdicts_per_vote,
     )
-    return " ".join([aim, *_pilot(plan), judged, _worth(plan), *_board(plan)])
+    of_judge = [judged, _worth(plan)] if plan.judge else []
+    return " ".join([aim, *_pilot(plan), *of_judge, *_board(plan)])
 
 
 def _pilot(plan: VotePlan) -> Iterator[str]:

@@ -183,7 +183,8 @@ def test_a_store_with_votes_alone(call, tmp_path):
 
 def test_votes_alone_plan_a_separation(call, tmp_path):
     votes, db = tmp_path / "votes.csv", tmp_path / "arena.duckdb"
-    lines = (f"{n % 60},a,b,{'ab'[n % 3 == 0]},voter {n % 20}\n" for n in range(120))
+    b_wins = np.random.default_rng(0).random(120) < 0.4
+    lines = (f"{n % 60},a,b,{'ab'[int(won)]},voter {n % 23}\n" for n, won in enumerate(b_wins))
     votes.write_text("id,model_a,model_b,winner,voter\n" + "".join(lines))
     assert call("import", votes, "--db", db)[0] == 0
     asked = ("plan", "a", "--against", "b", "--db", db)

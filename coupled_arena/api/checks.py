@@ -69,7 +69,6 @@ def selection_of(
     from coupled_arena.store.queries.comparisons import Selection
 
     first, *more = _judges(opened, judge) or (None,)
-    _check_there(opened, category, language)
     return Selection(
         judge=first,
         more_judges=tuple(more),
@@ -82,7 +81,8 @@ def selection_of(
     )
 
 
-def _check_there(opened: Store, category: str | None, language: str | None) -> None:
+def check_there(opened: Store, category: str | None, language: str | None) -> None:
+    """Refuse a category or a language that no comparison has."""
     from coupled_arena.store.queries import comparisons
 
     asked = {"category": (category, comparisons.categories)}

@@ -16,6 +16,7 @@ from coupled_arena.api.checks import (
     are_files,
     check_frame,
     check_store,
+    check_there,
     hold_logs,
     mix_of,
     only_judge,
@@ -136,6 +137,7 @@ def leaderboard(
     with store.reading() as opened:
         if judge is None and source in ("ppr", "judge"):
             judge = only_judge(opened)
+        check_there(opened, category, language)
         judge_options = judge_score, flips
         chosen = selection_of(opened, mode, judge, models, category, language, *judge_options)
         if voter is not None:

@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 
 import coupled_arena as ca
-from coupled_arena.api.checks import selection_of
 from coupled_arena.core.errors import ArenaError, VoteError
 from coupled_arena.store.database import Store
 from coupled_arena.store.transfer.export import export
@@ -51,9 +50,11 @@ def votes():
 
 
 @pytest.mark.parametrize("name", ["category", "language"])
-def test_a_selection_that_no_comparison_has_is_refused(name):
-    with Store.in_memory() as store, pytest.raises(ArenaError, match=f"has the {name} 'no'"):
-        selection_of(store, **{name: "no"})
+def test_a_selection_that_no_comparison_has_is_refused(tmp_path, name):
+    path = tmp_path / "arena.duckdb"
+    Store.open(path).close()
+    with pytest.raises(ArenaError, match=f"has the {name} 'no'. There are: none"):
+        ca.leaderboard(ca.open(path), **{name: "no"})
 
 
 def test_win_rates_are_the_means_of_the_shares(votes):

@@ -21,7 +21,6 @@ from coupled_arena.generation.capacity import Capacity
 from coupled_arena.generation.lockstep import LockstepEngine
 from coupled_arena.generation.worker import EngineWorker
 from coupled_arena.store.database import Store
-from coupled_arena.ui.parts.events import Page
 from coupled_arena.ui.parts.visitor import VisitorCookie, place_of
 from coupled_arena.ui.server import configured
 from coupled_arena.ui.tabs.battle import BattleTab
@@ -56,7 +55,7 @@ def serve():
         sampling = Sampling(temperature=1.0, top_p=1.0, max_new_tokens=12)
         arena = Arena(models, worker, store, ArenaRules(sampling), random.Random(0))
         counted = Limits(settings)
-        with Page() as page:
+        with gr.Blocks() as page:
             library = read_library(resource("data/prompts.jsonl"))
             BattleTab(arena, library, 2, None, limits=counted).build(page)
             CompareTab(models, worker, sampling, None, limits=counted).build()

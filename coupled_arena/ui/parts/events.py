@@ -24,9 +24,6 @@ _log = logging.getLogger(__name__)
 UNSHOWN: dict[str, Any] = {"show_progress": "hidden", "show_progress_on": []}
 QUIET: dict[str, Any] = {**UNSHOWN, "api_visibility": "private"}
 FREE: dict[str, Any] = {**QUIET, "concurrency_limit": None}  # the default runs one at a time
-# Gradio reads and writes every value of an event in a thread. Where hundreds ask at once, these
-# turns took a tenth of the web server. Texts, choices, panels, rows and states need none.
-BRISK: dict[str, Any] = {**FREE, "preprocess": False, "postprocess": False}
 
 _LOST = N_(  # visitors need no paths; the log has them
     "This arena's database was moved, deleted or exchanged. No vote can be stored at the "
@@ -78,18 +75,6 @@ class Page(gr.Blocks):
         self.thread = threading.get_ident()
         super().__enter__()
         return self
-
-    async def preprocess_data(
-        self, block_fn: Any, inputs: list[Any], *given: Any, **named: Any
-    ) -> list[Any]:
-        """Return what a handler is given; of `BRISK` events no thread reads it."""
-        values = await super().preprocess_data(block_fn, inputs, *given, **named)
-        if block_fn.preprocess:
-            return values
-        return [
-            value if block.stateful else block.preprocess(value)
-            for block, value in zip(block_fn.inputs, values, strict=True)
-        ]
 
     async def process_api(self, block_fn: Any, *given: Any, **named: Any) -> dict[str, Any]:
         """Carry out an event.

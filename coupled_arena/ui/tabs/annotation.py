@@ -15,7 +15,7 @@ from coupled_arena.battles.limits import Limits, Origins
 from coupled_arena.core.choices import Reveals
 from coupled_arena.core.language import N_, _, ngettext
 from coupled_arena.store.work_queues.battles import Progress
-from coupled_arena.ui.parts.events import BRISK, sent, user_errors
+from coupled_arena.ui.parts.events import FREE, sent, user_errors
 from coupled_arena.ui.parts.judge_feedback import judge_view
 from coupled_arena.ui.parts.round_panel import cast, confirm, explain, round_panel, show, undo
 from coupled_arena.ui.parts.visitor import address_of, visitor
@@ -61,10 +61,10 @@ class AnnotationTab:
         panel = round_panel()
 
         shown, changed = [round_id, panel, start, progress], [panel, progress, round_id, start]
-        page.load(self._resume, None, shown, **BRISK)
-        start.click(self._start, None, shown, **BRISK)
-        panel.next(self._go_on, None, shown, **BRISK)
-        panel.skip(self._skip, round_id, shown, **BRISK)
+        page.load(self._resume, None, shown, **FREE)
+        start.click(self._start, None, shown, **FREE)
+        panel.next(self._go_on, None, shown, **FREE)
+        panel.skip(self._skip, round_id, shown, **FREE)
         for event, handler in (
             (panel.vote, self._vote),
             (panel.undo, self._undo),
@@ -72,8 +72,8 @@ class AnnotationTab:
             (panel.look, self._look),
             (panel.back, self._back),
         ):
-            event(handler, round_id, changed, **BRISK)
-        panel.explain(self._explain, round_id, panel, trigger_mode="multiple", **BRISK)
+            event(handler, round_id, changed, **FREE)
+        panel.explain(self._explain, round_id, panel, trigger_mode="multiple", **FREE)
 
     def _resume(self, request: gr.Request) -> tuple[Any, ...]:
         owner = visitor(request)

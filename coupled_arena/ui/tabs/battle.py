@@ -19,7 +19,7 @@ from coupled_arena.core.prompts import Library
 from coupled_arena.core.records import Battle, Prompt
 from coupled_arena.store.queries.battle_record import own_rounds
 from coupled_arena.ui.parts.answer_stream import events_path
-from coupled_arena.ui.parts.events import BRISK, QUIET, sent, user_errors
+from coupled_arena.ui.parts.events import FREE, QUIET, sent, user_errors
 from coupled_arena.ui.parts.first_divergence import divergence_reason
 from coupled_arena.ui.parts.first_steps import INTRO, FirstSteps
 from coupled_arena.ui.parts.judge_feedback import decide, judge_view
@@ -89,25 +89,25 @@ class BattleTab:
         # Not in the queue: its events come over one stream, which closes with the last of them. A
         # question asked just then was lost, three in a hundred where packets were late.
         chosen.input(None, chosen, question, js="text => text", **QUIET)
-        page.load(self._resume, None, shown, queue=False, **BRISK)
+        page.load(self._resume, None, shown, queue=False, **QUIET)
         # Where one is lost on its way, the next must not wait for it.
-        looked = panel.look(self._look, round_id, shown, trigger_mode="multiple", **BRISK)
-        repeated = panel.again(self._repeat, [round_id, size], shown, **BRISK)
-        following = panel.next(self._next, [category, size], shown, **BRISK)
+        looked = panel.look(self._look, round_id, shown, trigger_mode="multiple", **FREE)
+        repeated = panel.again(self._repeat, [round_id, size], shown, **FREE)
+        following = panel.next(self._next, [category, size], shown, **FREE)
         continued = gr.on(
             [send.click, more.submit],
             self._follow_up,
             [round_id, more],
             shown,
             trigger_mode="multiple",  # the server says why it does not take another one yet
-            **BRISK,
+            **FREE,
         )
         started = starters.start(
             self._start,
             size,
             [*shown, category, starters],
             cancels=[looked, repeated, following, continued],
-            **BRISK,
+            **FREE,
         )
         gr.on(
             [ask.click, question.submit],
@@ -115,10 +115,10 @@ class BattleTab:
             [question, size],
             shown,
             cancels=[looked, repeated, following, continued, started],
-            **BRISK,
+            **FREE,
         )
-        panel.stop(self._stop, round_id, None, **BRISK)
-        panel.part(self._part, round_id, panel, trigger_mode="multiple", **BRISK)
+        panel.stop(self._stop, round_id, None, **FREE)
+        panel.part(self._part, round_id, panel, trigger_mode="multiple", **FREE)
         self._take_votes(round_id, panel, continuing)
 
     def _introduce(self) -> None:
@@ -129,14 +129,14 @@ class BattleTab:
 
     def _build_history(self) -> None:
         history = panel_of("history", "patch", "history")
-        history.look(self._history, None, history, trigger_mode="multiple", **BRISK)
+        history.look(self._history, None, history, trigger_mode="multiple", **FREE)
 
     def _take_votes(self, round_id: gr.State, panel: gr.HTML, continuing: gr.Row) -> None:
         presses = (panel.vote, self._vote), (panel.undo, self._undo), (panel.names, self._names)
         for event, handler in (*presses, (panel.judge, self._judge)):
-            event(handler, round_id, [panel, continuing], **BRISK)
+            event(handler, round_id, [panel, continuing], **FREE)
         # Where one is lost on its way, the next must not wait for it.
-        panel.explain(self._explain, round_id, panel, trigger_mode="multiple", **BRISK)
+        panel.explain(self._explain, round_id, panel, trigger_mode="multiple", **FREE)
 
     def _starting_parts(self) -> tuple[gr.HTML, gr.Dropdown, gr.Radio]:
         """Lay out what asks at one click, what chooses a question, and how many models answer."""

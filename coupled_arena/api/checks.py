@@ -85,9 +85,11 @@ def check_there(opened: Store, category: str | None, language: str | None) -> No
     """Refuse a category or a language that no comparison has."""
     from coupled_arena.store.queries import comparisons
 
-    asked = {"category": (category, comparisons.categories)}
-    asked["language"] = language, comparisons.languages
-    for name, (value, there) in asked.items():
+    asked = (
+        ("category", category, comparisons.categories),
+        ("language", language, comparisons.languages),
+    )
+    for name, value, there in asked:
         if value is not None:
             with opened.cursor() as cursor:
                 known = there(cursor)
@@ -129,24 +131,20 @@ def selected(selection: Selection) -> dict[str, Any]:
 
 def only_judge(store: Store) -> str:
     """Return the judge of a store that has one; where there are several, one must be named."""
-    from coupled_arena.store.queries import comparisons
-
-    with store.cursor() as cursor:
-        names = comparisons.judges(cursor)
-    if len(names) == 1:
-        return names[0]
-    if names:
-        raise ArenaError(f"Choose a judge with `judge`: {', '.join(names)}.")
-    raise ArenaError("There are no verdicts here: let a judge judge, or import verdicts.")
+    if (name := judge_if_any(store)) is None:
+        raise ArenaError("There are no verdicts here: let a judge judge, or import verdicts.")
+    return name
 
 
 def judge_if_any(store: Store) -> str | None:
-    """Return the only judge of a store, None where there is none."""
+    """Return the judge of a store, None where there is none; of several one must be named."""
     from coupled_arena.store.queries import comparisons
 
     with store.cursor() as cursor:
         names = comparisons.judges(cursor)
-    return only_judge(store) if names else None
+    if len(names) > 1:
+        raise ArenaError(f"Choose a judge with `judge`: {', '.join(names)}.")
+    return names[0] if names else None
 
 
 def voter_of(store: ArenaStore, opened: Store, voter: str) -> str:

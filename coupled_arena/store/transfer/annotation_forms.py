@@ -59,6 +59,7 @@ _TEXTS = (
 
 
 _SIDES = ("model_a", "model_b")
+_TURNED: dict[str | None, str] = {"model_a": "model_b", "model_b": "model_a"}
 _DATA = frozenset(chain(PROMPTS, *_MODELS, *_TEXTS))
 _LONGEST = 200  # characters of a word for a winner, or of a model's name; a text is no such word
 
@@ -136,8 +137,8 @@ class _Shown:
         """
         if answer.pairwise:
             side = WORDS.get(text_of(answer.value).lower())
-            turned = [_plain(name) for name in answer.shown] == [*map(_plain, self._fields[::-1])]
-            return _SIDES[side == _SIDES[0]] if side in _SIDES and turned and self._fields else side
+            shown, fields = (tuple(map(_plain, names)) for names in (answer.shown, self._fields))
+            return _TURNED.get(side, side) if fields and shown == fields[::-1] else side
         ranked = items(answer.value) or _listed(answer.value)
         if not ranked[1:]:
             return self._word(text_of(ranked[0] if ranked else answer.value))

@@ -160,9 +160,8 @@ def _messages(state: Any) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = [{"role": "system", "content": system}] if system else []
     for message in items(at(state, "messages"))[int(number(at(state, "offset")) or 0) :]:
         speaker, words = items(message)[:2]
-        text = (
-            items(words)[0] if words and isinstance(words, list) else words
-        )  # others are pictures
+        listed = items(words) if isinstance(words, list) else []
+        text: Any = (listed or [words])[0]  # others are pictures
         found.append({"role": "user" if speaker == asks else "assistant", "content": text})
     return found
 

@@ -116,6 +116,7 @@ left join turns on not shown.fresh and turns.battle = staged.battle and turns.tu
 left join (select n, prompts from staged) as told on shown.fresh and told.n = shown.text_row
 where reason is not null
 """
+
 # What is not known of the sampling is written as what would change nothing.
 _BATTLES = """
 insert into battles (

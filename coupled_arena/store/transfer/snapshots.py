@@ -179,17 +179,16 @@ def open_for_writing(db: Path, *, create: bool = True) -> Store:
     StoreError
         It is missing, damaged or another one, and its snapshots hold what it lacks.
     """
-    way_back = _way_back(db)
-    if way_back and not db.exists():
+    if not db.exists() and (way_back := _way_back(db)):
         raise StoreError(f"{db} is missing. {way_back}")
     if not create and not db.exists():
         raise StoreError(f"{db} does not exist: make battles with `generate` first.")
-    store = _open(db, way_back, read_only=False)
+    store = _open(db, read_only=False)
     with store.cursor() as cursor:
         lacking = next((path for path in generations(db) if lacks(cursor, path)), None)
     if lacking:
         store.close()
-        raise StoreError(f"{db} lacks what its snapshot {lacking} holds. {way_back}")
+        raise StoreError(f"{db} lacks what its snapshot {lacking} holds. {_way_back(db)}")
     try:
         store.write(update_named)
     except BaseException:
@@ -216,7 +215,7 @@ def open_for_reading(db: Path) -> tuple[Store, float | None]:
         The database cannot be opened.
     """
     try:
-        return _open(db, _way_back(db), read_only=True), None
+        return _open(db, read_only=True), None
     except StoreBusyError as busy:
         copy = snapshot_path(db)
         if not copy.exists():
@@ -241,13 +240,13 @@ def snapshot_needs(db: Path) -> int:
     return sum(path.stat().st_size for path in files) + _LOG
 
 
-def _open(db: Path, way_back: str, *, read_only: bool) -> Store:
+def _open(db: Path, *, read_only: bool) -> Store:
     try:
         return Store.open(db, read_only=read_only)
     except StoreBusyError:
         raise
     except StoreError as error:
-        if not way_back:
+        if not (way_back := _way_back(db)):
             raise
         raise StoreError(f"{error} {way_back}") from error
 

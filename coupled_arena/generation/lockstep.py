@@ -208,8 +208,9 @@ class LockstepEngine:
 
     @property
     def battles(self) -> int:
-        """How many turns are waiting or running."""
-        return len(self._admission.turns) + len(self._running)
+        """How many turns are waiting or running; who has been told of the end counts no more."""
+        turns = self._admission.turns + self._running
+        return sum(not running.done.is_set() for running in turns)
 
     def prepare(self, request: Request) -> Running:
         """Return a turn that waits to be added; any thread may call this.

@@ -281,8 +281,11 @@ def test_a_battle_is_done_when_all_its_models_are():
         engine.step()
         assert not running.done.is_set()
         assert engine.battles == 1
+    at_its_end = []
+    running.done.then(lambda: at_its_end.append(engine.battles))
     engine.step()
     assert running.done.is_set()
+    assert at_its_end == [0]  # who asks again at once is not refused for this one
     assert engine.battles == 0
 
 

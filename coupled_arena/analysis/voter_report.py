@@ -46,7 +46,8 @@ class Habits:
     first : Share
         Of the votes that prefer one of two answers, those for the one that was shown first.
     median_seconds : float
-        Between a vote and the one before, without breaks of ten minutes; NaN for one vote.
+        Between a vote and the one before, without breaks of ten minutes; NaN for one vote, and for
+        imported votes without times.
     """
 
     same: Share
@@ -84,6 +85,8 @@ class VoterRow:
         Those on two different models and texts.
     share : float
         Of all such votes.
+    most_in_a_minute : int or None
+        None where the times of their votes are not known.
     log_e_value, peak_log_e_value : float
         Logarithm of the evidence that they do not vote as the others: now, and the most there was.
     suspect : bool
@@ -97,7 +100,7 @@ class VoterRow:
     voter: str
     votes: int
     share: float
-    most_in_a_minute: int
+    most_in_a_minute: int | None
     log_e_value: float
     peak_log_e_value: float
     suspect: bool
@@ -189,9 +192,10 @@ def read_voters(store: Store, alpha: float = 0.05, tolerance: float = TOLERANCE)
 def _bursts(stream: VoteStream, voter: NDArray[np.int64], alpha: float) -> tuple[BurstRow, ...]:
     """Return windows with too many voters: each counts once, for people vote in a row."""
     rows: list[BurstRow] = []
-    for seconds, past in _WINDOWS:
-        window = np.floor(stream.moment / seconds).astype(np.int64)
-        came = np.unique(np.stack([window, voter], axis=1), axis=0)[:, 0]
+    timed = np.isfinite(stream.moment)
+    for seconds, past in _WINDOWS if timed.any() else ():
+        window = np.floor(stream.moment[timed] / seconds).astype(np.int64)
+        came = np.unique(np.stack([window, voter[timed]], axis=1), axis=0)[:, 0]
         found = bursts(came, past)
         p_values = np.minimum(1.0, len(_WINDOWS) * found.p_value)
         rows += [
@@ -220,7 +224,7 @@ def _rows(
     return [
         VoterRow(
             voter=name,
-            votes=len(moments := np.sort(stream.moment[voter == n])),
+            votes=len(moments := stream.moment[voter == n]),
             share=len(moments) / len(voter),
             most_in_a_minute=_most_within(moments),
             log_e_value=float(found.now[n]),
@@ -233,7 +237,11 @@ def _rows(
     ]
 
 
-def _most_within(moments: NDArray[np.float64]) -> int:
+def _most_within(moments: NDArray[np.float64]) -> int | None:
+    """Return the most votes of a minute; None where no moment is known."""
+    moments = np.sort(moments[np.isfinite(moments)])
+    if not len(moments):
+        return None
     ends = np.searchsorted(moments, moments + _BURST, side="left")
     return int((ends - np.arange(len(moments))).max())
 
@@ -274,7 +282,7 @@ def habits_of(
 
 def _median_gap(moments: NDArray[np.float64]) -> float:
     """Return the median time between votes, without breaks; NaN where there is none."""
-    gaps = np.diff(np.sort(moments))
+    gaps = np.diff(np.sort(moments[np.isfinite(moments)]))
     gaps = gaps[gaps <= _BREAK]
     return float(np.median(gaps)) if len(gaps) else float("nan")
 

@@ -33,7 +33,8 @@ def check_frame(frame: Any, what: str) -> pd.DataFrame:
 
     if not isinstance(frame, pd.DataFrame):
         raise ArenaError(
-            f"{what} is a pandas DataFrame, as pd.read_csv returns it, not {type(frame).__name__}."
+            f"{what} is a pandas DataFrame, as pd.read_csv returns it, or paths of files, not "
+            f"{type(frame).__name__}."
         )
     return frame
 
@@ -175,10 +176,24 @@ A path ``NAME=LOG``, which no file is called, is a log whose model has this name
 
 
 def are_files(given: Any) -> TypeGuard[Files]:
-    """Return whether something is files, where a store or a table may be given, too."""
-    if isinstance(given, str | Path) and _is_database(Path(given)):
-        return False  # whoever means a store opens it
-    return isinstance(given, str | Path | list | tuple | dict)
+    """Return whether something is files, where a store or a table may be given, too.
+
+    Raises
+    ------
+    ArenaError
+        It is a list or a dict of something else.
+    """
+    if isinstance(given, str | Path):
+        return not _is_database(Path(given))  # whoever means a store opens it
+    if not isinstance(given, list | tuple | dict):
+        return False
+    for each in given.values() if isinstance(given, dict) else given:
+        if not isinstance(each, str | Path):
+            raise ArenaError(
+                f"This {type(given).__name__} holds no paths of files, but {type(each).__name__}: "
+                "make a table of rows or columns with pandas.DataFrame(...)."
+            )
+    return True
 
 
 def _is_database(path: Path) -> bool:

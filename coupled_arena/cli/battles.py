@@ -34,10 +34,16 @@ def battles(
     """List the battles of an address of the Past battles tab, also those that the tab hides."""
     settings = load_settings(config, db=db)
     from coupled_arena.analysis.battles import read_battles
-    from coupled_arena.views.addresses import read_address
+    from coupled_arena.views.addresses import read_address, unknown_parts
     from coupled_arena.views.tables.stored import battle_table, battles_answer, battles_text
 
-    asked = read_address(address.rpartition("?")[2])
+    query = address.rpartition("?")[2]
+    asked = read_address(query)
+    if unknown := unknown_parts(query):
+        raise ArenaError(
+            f"No part of an address of battles is called {', '.join(unknown)}: see "
+            "docs/battles.md#addresses."
+        )
     if asked.battle or asked.model or asked.mine:
         raise ArenaError(
             "Give the address of a list, with voter=LABEL rather than one's own votes: "

@@ -64,11 +64,11 @@ def import_(
     from coupled_arena.cli.shared import Bar
     from coupled_arena.store.transfer.foreign_rows import ColumnMap
     from coupled_arena.store.transfer.importing import import_files
-    from coupled_arena.store.transfer.snapshots import open_for_writing
+    from coupled_arena.store.transfer.snapshots import open_to_fill
 
     files = _files_in(files)
     with (
-        open_for_writing(settings.db) as store,
+        open_to_fill(settings.db) as store,
         Bar(len(files) + 1) as bar,
     ):
         begun: list[str] = []
@@ -112,9 +112,9 @@ def import_scores(
     settings = load_settings(config, db=db)
     from coupled_arena.analysis.risk.replies import COMPUTED
     from coupled_arena.store.transfer.importing_scores import import_scores as import_files
-    from coupled_arena.store.transfer.snapshots import open_for_writing
+    from coupled_arena.store.transfer.snapshots import open_to_fill
 
-    with open_for_writing(settings.db) as store, _all_or_nothing():
+    with open_to_fill(settings.db) as store, _all_or_nothing():
         done = import_files(
             store,
             files,

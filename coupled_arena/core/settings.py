@@ -23,7 +23,7 @@ from __future__ import annotations
 import logging
 import os
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import (
     BaseModel,
@@ -363,6 +363,14 @@ class Settings(Checked):
         """Take one text as words, which is all that the environment can say."""
         return frames.split() if isinstance(frames, str) else frames
 
+    @field_validator("models", mode="before")
+    @classmethod
+    def _is_a_list(cls, models: object) -> object:
+        """Refuse one table, as ``[models]`` makes it."""
+        if isinstance(models, dict):
+            raise ValueError("write [[models]], with two brackets, before each model")
+        return models
+
     @property
     def catalog(self) -> Catalog:
         """The models of the file, or of the preset where the file names none."""
@@ -402,9 +410,10 @@ def load_settings(config: Path | None = None, **given: Any) -> Settings:
     environment = read_environment()
     named = config or environment.config
     values: dict[str, Any] = {}
+    path, file = at_home(named or ""), {}
     if named:
-        path = at_home(named)
-        values = {**read_toml(path), "base": path.resolve().parent}
+        file = read_toml(path)
+        values = {**_from_folder(file, path.parent), "base": path.absolute().parent}
     in_effect = environment.over(values)
     for source in (in_effect, given):
         for name, value in source.items():
@@ -417,9 +426,42 @@ def load_settings(config: Path | None = None, **given: Any) -> Settings:
         where = variable_of(error.errors()[0]["loc"], from_environment) or named
         origin = f"{where}: " if where else ""
         raise SettingsError(origin + first_problem(error)) from None  # it may hold the key
-    return settings.model_copy(
+    settings = settings.model_copy(
         update={"db": at_home(settings.db), "cache": at_home(settings.cache)}
     )
+    _refuse_left_behind(settings.db, file.get("db"), path)
+    return settings
+
+
+def _from_folder(
+    file: dict[str, Any], folder: Path, table: type[BaseModel] = Settings
+) -> dict[str, Any]:
+    """Return what a file says, with its paths put to the folder in which it lies."""
+    found = dict(file)
+    for name, field in table.model_fields.items():
+        value, kind = file.get(name), field.annotation
+        if isinstance(value, dict) and isinstance(kind, type) and issubclass(kind, BaseModel):
+            found[name] = _from_folder(value, folder, kind)
+        elif isinstance(value, str) and value:
+            is_path = Path in (kind, *get_args(kind))
+            # A benchmark may also be the name of a package, or a data set of the hub.
+            if is_path or (table is TaskSettings and (folder / at_home(value)).exists()):
+                found[name] = str(folder / at_home(value))
+    return found
+
+
+def _refuse_left_behind(db: Path, stated: object, config: Path) -> None:
+    """Refuse a database in the current folder, where older versions looked for it.
+
+    Another one would begin in silence, beside the settings.
+    """
+    if not isinstance(stated, str) or db != config.parent / at_home(stated) or db.exists():
+        return
+    if (here := at_home(stated)).exists():
+        raise SettingsError(
+            f"{config}: db starts from the folder of this file: {db} does not exist, but "
+            f"{here.absolute()} does. Move it, or write its whole path."
+        )
 
 
 def _changed(before: Any, after: Any) -> Any:

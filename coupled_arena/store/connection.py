@@ -138,9 +138,12 @@ CONFIG: dict[str, str | bool | int | float | list[str]] = {
 }
 
 IN_MEMORY = ":memory:"
+_COPY = "Bring back a copy, or start with another file."
 _ADVICE = {
     "not a valid DuckDB database": "it is not a DuckDB database. Choose another file.",
     "Is a directory": "it is a folder. Give a file in it.",
+    "Could not read enough bytes": f"it is cut off. {_COPY}",
+    "checksum": f"it is damaged. {_COPY}",
     "in read-only mode: database does not exist": "it does not exist yet. Check the path.",
     "No such file or directory": "its folder does not exist. Create the folder first.",
     "Not a directory": "a part of its path is a file, not a folder. Check the path.",
@@ -221,4 +224,4 @@ def _explain(path: Path, error: duckdb.Error) -> StoreError:
     for sign, advice in _ADVICE.items():
         if sign in why:
             return StoreError(f"{path} cannot be opened: {advice}")
-    return StoreError(f"{path} cannot be opened: {why}")
+    return StoreError(f"{path} cannot be opened: {why.removesuffix('.')}.")

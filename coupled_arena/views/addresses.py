@@ -49,6 +49,7 @@ _NAMES = {
     "text": "text",
     "before": "before",
 }
+_OPENED = {"tab", "battle", "model", "mine", "decided"}
 _CHOICES: dict[str, type[StrEnum]] = {
     "rater": Rater,
     "ending": Ending,
@@ -187,7 +188,7 @@ def read_gate_address(query: str) -> GateAddress:
     base, candidate, task, gate = (
         given.get(name) or None for name in ("base", "candidate", "task", "gate")
     )
-    margin, alpha = (_number(given.get(name) or None) for name in ("margin", "alpha"))
+    margin, alpha = (_number(name, given) for name in ("margin", "alpha"))
     return GateAddress(base, candidate, task, margin, alpha, gate)
 
 
@@ -212,28 +213,37 @@ def read_address(query: str) -> Address:
     """
     given = _given(query)
     values = {field: given.get(name) for field, name in _NAMES.items()}
-    chosen = {field: _choice(kind, values[field]) for field, kind in _CHOICES.items()}
-    drawn = {name: _number(values[name]) for name in ("temperature", "top_p")}
+    chosen = {field: _choice(_NAMES[field], kind, given) for field, kind in _CHOICES.items()}
+    drawn = {field: _number(_NAMES[field], given) for field in ("temperature", "top_p")}
     wanted = BattleFilter(**{**values, **chosen, **drawn}, decided=given.get("decided") == "1")
     opened = given.get("battle") or None, given.get("mine") == "1", given.get("model") or None
     return Address(wanted, *opened)
 
 
-def _choice(kind: type[E], value: str | None) -> E | None:
-    if value is None:
+def unknown_parts(query: str) -> list[str]:
+    """Return the names in a query string that say nothing of battles.
+
+    A page passes over them, for other programs put parts of their own into addresses.
+    """
+    return sorted(_given(query).keys() - _NAMES.values() - _OPENED)
+
+
+def _choice(name: str, kind: type[E], given: Mapping[str, str]) -> E | None:
+    if name not in given:
         return None
     try:
-        return kind(value)
+        return kind(given[name])
     except ValueError as error:
-        text = _("A part of this address is none of {known}.")
-        raise ArenaError(text.format(known=", ".join(kind))) from error
+        text = _("{name} of this address is none of {known}.")
+        raise ArenaError(text.format(name=name, known=", ".join(kind))) from error
 
 
-def _number(value: str | None) -> float | None:
+def _number(name: str, given: Mapping[str, str]) -> float | None:
+    """Return the number that a part has; None where it is missing or empty."""
     try:
-        return None if value is None else float(value)
+        return float(given[name]) if given.get(name) else None
     except ValueError as error:
-        raise ArenaError(_("A part of this address is not a number.")) from error
+        raise ArenaError(_("{name} of this address is not a number.").format(name=name)) from error
 
 
 class BoardAddresses:

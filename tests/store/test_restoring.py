@@ -101,6 +101,22 @@ def test_a_damaged_database_names_the_way_back(voted):
     assert (done.votes, done.source) == (3, str(snapshot_path(voted)))
 
 
+@pytest.mark.parametrize(
+    ("left", "told"), [(5000, "it is cut off"), (None, "it is damaged")], ids=["cut", "changed"]
+)
+def test_a_damaged_database_without_snapshots_is_told_in_words(voted, left, told):
+    for path in generations(voted):
+        path.unlink()
+    with voted.open("r+b") as file:
+        if left:
+            file.truncate(left)
+        else:
+            file.seek(8192)
+            file.write(bytes(4096))
+    with pytest.raises(StoreError, match=rf"{told}\. Bring back a copy.*\.$"):
+        open_for_writing(voted)
+
+
 @pytest.mark.parametrize("newer", ["empty", "full"])
 def test_copies_with_other_times_bring_the_fullest_back(voted, tmp_path, newer):
     full = snapshot_path(voted)

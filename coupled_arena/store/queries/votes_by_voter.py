@@ -183,7 +183,12 @@ with decided as (
         end as outcome,
         -- Of the order that the voter saw.
         sign(ranks[2] - ranks[1])::bigint
-            * if({turned("1", "2")}, -1, 1) as side
+            * if({turned("1", "2")}, -1, 1) as side,
+        -- Several imported votes of one microsecond have the time of the import, and several of
+        -- one midnight are known by the day alone.
+        origin = 'import' and count(*) over (partition by cast_at) > 1 and (
+            cast_at <> date_trunc('second', cast_at) or cast_at = date_trunc('day', cast_at)
+        ) as untimed
     from counted_votes
     join battles using (battle)
     left join (select distinct battle, true as same from same_words where i = 1 and j = 2)
@@ -201,7 +206,8 @@ reveal_counts as (
 )
 select
     decided.voter, least(one, other) as first, greatest(one, other) as second,
-    outcome::bigint as outcome, epoch({shown("cast_at")}) as moment, side,
+    outcome::bigint as outcome, side,
+    if(untimed, 'nan'::double, epoch({shown("cast_at")})) as moment,
     coalesce(told, 0)::bigint as told
 from decided
 asof left join reveal_counts
@@ -231,7 +237,7 @@ class VoteStream:
     outcome : ndarray of int64, shape (n,)
         0: the first is preferred; 1: the second; 2: neither.
     moment : ndarray of float64, shape (n,)
-        When it was cast, in seconds since 1970.
+        When it was cast, in seconds since 1970; NaN for imported votes without times.
     side : ndarray of int64, shape (n,)
         1: the answer shown first is preferred; -1: the other; 0: neither.
     told : ndarray of int64, shape (n,)

@@ -12,8 +12,8 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -195,6 +195,25 @@ def open_for_writing(db: Path, *, create: bool = True) -> Store:
         store.close()
         raise
     return store
+
+
+@contextmanager
+def open_to_fill(db: Path) -> Iterator[Store]:
+    """Open a database to bring rows into it; a new one that gets none is not left behind.
+
+    Raises what `open_for_writing` raises.
+    """
+    is_new, is_empty = not db.exists(), False
+    try:
+        with open_for_writing(db) as store:
+            try:
+                yield store
+            finally:
+                with store.cursor() as cursor:
+                    is_empty = is_new and not count_rows(cursor)
+    finally:
+        if is_empty:
+            remove(db)
 
 
 def open_for_reading(db: Path) -> tuple[Store, float | None]:

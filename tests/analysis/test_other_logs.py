@@ -134,6 +134,16 @@ def test_log_likelihoods_under_the_name_of_perplexity(tmp_path):
     assert found.to_frame()["difference"].item() == -2
 
 
+def test_replies_that_lm_eval_did_not_score_are_told(tmp_path):
+    rows = [document(n, True) for n in range(3)]
+    for row in rows:
+        row.pop("acc", None)
+    rows = [row | {"metrics": ["bypass"], "bypass": 999} for row in rows]
+    lines_run(tmp_path, rows)
+    with pytest.raises(ScoreError, match="no metric: a run with --predict_only scores nothing"):
+        read_logs([tmp_path])
+
+
 def test_a_document_is_known_without_its_hash(tmp_path):
     lines_run(tmp_path / "a", [document(n, n) for n in (0, 1)])
     lines_run(tmp_path / "b", [document(n, n, doc_hash=f"d{n}") for n in (0, 1)])
@@ -300,6 +310,16 @@ def test_a_run_of_openai_evals_that_broke_off_is_refused(tmp_path):
         read_logs([path])
 
 
+def test_several_matches_of_a_sample_count_as_their_mean(tmp_path):
+    """As in the accuracy of OpenAI evals, which counts events."""
+    path = evaluated(tmp_path / "a.jsonl", "a", [{"correct": True}, {"correct": False}])
+    rows = path.read_text().splitlines()
+    more = json.loads(rows[2]) | {"event_id": 9, "data": {"correct": False}}
+    path.write_text("\n".join([*rows[:-1], json.dumps(more), rows[-1]]))
+    evaluated(tmp_path / "b.jsonl", "b", [{"correct": True}] * 2)
+    assert means(read_logs([tmp_path])) == {"a": 0.25, "b": 1.0}
+
+
 def test_the_command_of_openai_evals_is_no_setting(tmp_path):
     for model, right in (("a", True), ("b", False)):
         for number in (1, 2):
@@ -379,6 +399,16 @@ def test_results_of_promptfoo(tmp_path, wrapped):
     assert (means(best), best.size) == ({"red": 2 / 3, "blue": 1 / 3}, 3)
     board = ca.rank(path, metric="Tone").to_dict()
     assert {row["model"]: row["win_rate"] for row in board["models"]} == {"red": 0.5, "blue": 0.5}
+
+
+def test_results_of_promptfoo_in_lines(tmp_path):
+    rows = [
+        result(test, provider, score, promptIdx=0, testIdx=test)
+        for test in range(3)
+        for provider, score in (("openai:a", 1.0), ("openai:b", test / 4))
+    ]
+    (tmp_path / "results.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert means(read_logs([tmp_path])) == {"openai:a": 1.0, "openai:b": 0.25}
 
 
 def test_repeated_tests_of_promptfoo_are_one_prompt(tmp_path):

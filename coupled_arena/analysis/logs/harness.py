@@ -32,6 +32,7 @@ _OF_RUN = {"system instruction": "system_instruction", "chat template": "chat_te
 # The results call this perplexity, of which less is better; a sample has its log-likelihood.
 _LIKELIHOOD = "perplexity"
 _LIKELIHOOD_WRITTEN = "ppl"
+_NONE = "bypass"  # what --predict_only writes in place of metrics
 _NO_METRIC = re.compile(r"doc_id|prompt_\d+|logit_\d+|truth|pred|gold")
 _MODEL = re.compile(r"(?:^|,)(?:pretrained|model|path|engine)=([^,]+)")
 
@@ -200,6 +201,10 @@ def _answers(path: Path, name: str, run: _Run) -> Iterator[Scored]:
                 lower |= {named} if run.lower(metric) else set()
                 notes |= {_of_likelihoods(named)} if run.is_likelihood(metric) else set()
         row = answers[0][0]
+        if not scores:
+            raise ScoreError(
+                f"{row.where} has no metric: a run with --predict_only scores nothing."
+            )
         prompt = row.values.get("prompt_hash")
         yield Scored(
             row.where,
@@ -262,6 +267,7 @@ def _metrics(values: Mapping[str, Any], run: _Run) -> dict[str, Any]:
     names = values.get("metrics")
     if names is None:
         names = [key for key in values if key not in (*_FIELDS, *_OTHERS)]
+    names = [name for name in names if name != _NONE]
     return {name: values.get(name) for name in sorted(names, key=run.is_likelihood)}
 
 

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from coupled_arena.analysis.logs.scored import LogFormat, Scored, beginning
+from coupled_arena.analysis.logs.scored import BrokenRunError, LogFormat, Scored, beginning
 from coupled_arena.core.bounds import IN_MEMORY
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.extras import require
@@ -26,7 +26,10 @@ def _recognise(path: Path) -> bool:
         with zipfile.ZipFile(path) as archive:
             return any(part in archive.namelist() for part in _PARTS)
     head = beginning(path)
-    return head.startswith('{"version":') and '"status":' in head and '"eval":{' in head
+    if path.suffix == ".eval":
+        return head.startswith("PK")  # an archive that is cut off
+    as_written = head.startswith('{"version":') and '"status":' in head and '"eval":{' in head
+    return as_written or (head.startswith('{"eval":{') and '"dataset":{' in head)  # keys sorted
 
 
 def _read(path: Path, name: str) -> Iterator[Scored]:
@@ -36,7 +39,9 @@ def _read(path: Path, name: str) -> Iterator[Scored]:
     """
     log = _loaded(path, name)
     if log.status != "success":
-        raise ScoreError(f"{name} is of a run that has ended with {log.status!r}, not 'success'.")
+        raise BrokenRunError(
+            f"{name} is of a run that has ended with {log.status!r}, not 'success'."
+        )
     if not log.samples:
         raise ScoreError(f"{name} has no samples.")
     run = log.eval
@@ -111,6 +116,8 @@ def _notes(log: Any, name: str, reducer: str, *, known: bool) -> Iterator[str]:
     if number := sum(sample.invalidation is not None for sample in log.samples):
         what = "sample: it lacks" if number == 1 else "samples: they lack"
         yield f"{name} has {number:,} invalidated {what} a score."
+    elif log.invalidated:
+        yield f"{name} is marked as invalidated, but none of its samples: all of them count."
     if known:
         yield f"The score of a sample is the {reducer!r} of its epochs, as in the log."
     elif reducer != "mean":
@@ -131,6 +138,8 @@ def _loaded(path: Path, name: str) -> Any:
 def _unpacked(path: Path) -> int:
     """Return the bytes of a log as its archive tells them, of which no more are unpacked."""
     if not zipfile.is_zipfile(path):
+        if path.suffix == ".eval":
+            raise zipfile.BadZipFile("it is cut off")
         return path.stat().st_size
     with zipfile.ZipFile(path) as archive:
         return sum(part.file_size for part in archive.infolist())
@@ -165,12 +174,16 @@ def _metrics(log: Any, name: str) -> dict[str, dict[str, None]]:
 def _scores(sample: Any, metrics: Mapping[str, Mapping[str, None]]) -> dict[str, Any]:
     """Return the scores by metric; None where a scorer gave none, or the sample is invalidated.
 
-    A sample that has ended with an error counts if it is scored, as it does in Inspect.
+    A scorer may also leave out one of several values. A sample that has ended with an error counts
+    if it is scored, as it does in Inspect.
     """
     given = {} if sample.invalidation is not None else sample.scores or {}
     found: dict[str, Any] = {}
     for scorer, named in metrics.items():
-        found |= _values(scorer, given[scorer].value) if scorer in given else dict.fromkeys(named)
+        values = _values(scorer, given[scorer].value) if scorer in given else {}
+        if scorer not in values:  # of several values some may be left out
+            found |= {metric: None for metric in named if not values or metric != scorer}
+        found |= values
     return found
 
 

@@ -6,9 +6,10 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
-from coupled_arena.analysis.logs.scored import LogFormat, Scored, items, record
+from coupled_arena.analysis.logs.scored import BrokenRunError, LogFormat, Scored, items, record
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.tables import first_object, read_rows
 
@@ -35,7 +36,7 @@ def _read(path: Path, name: str) -> Iterator[Scored]:
             sample.add(str(values["type"]), record(values.get("data")))
         ended = ended or "final_report" in values
     if not ended:
-        raise ScoreError(f"{name} is of a run that has not ended: it has no final_report.")
+        raise BrokenRunError(f"{name} is of a run that has not ended: it has no final_report.")
     model = _model(spec, name)
     metrics = dict.fromkeys(metric for sample in samples.values() for metric in sample.scores)
     if not metrics:
@@ -59,19 +60,24 @@ def _read(path: Path, name: str) -> Iterator[Scored]:
 
 @dataclass
 class _Sample:
-    """What the events of a sample tell of it."""
+    """What the events of a sample tell of it; a metric of several events is their mean."""
 
     where: str
-    scores: dict[str, Any] = field(default_factory=dict)
+    values: dict[str, list[float]] = field(default_factory=dict)
     conditions: dict[str, Any] = field(default_factory=dict)
     replies: list[Any] = field(default_factory=list)
 
     def add(self, kind: str, data: Mapping[str, Any]) -> None:
         if kind in _SCORED:
-            self.scores |= _scores(data)
+            for metric, value in _scores(data).items():
+                self.values.setdefault(metric, []).append(value)
             self.conditions |= {key: data[key] for key in _EXPECTED if key in data}
         if "sampled" in data:
             self.replies.append(data["sampled"])
+
+    @property
+    def scores(self) -> dict[str, float]:
+        return {metric: fmean(values) for metric, values in self.values.items()}
 
 
 def _model(spec: Mapping[str, Any], name: str) -> str:

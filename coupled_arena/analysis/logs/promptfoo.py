@@ -1,4 +1,7 @@
-"""Results of promptfoo (``promptfoo eval --output results.json``): providers on tests."""
+"""Results of promptfoo (``promptfoo eval --output results.json``): providers on tests.
+
+With ``results.jsonl`` each result has a line.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +14,26 @@ from typing import Any
 from coupled_arena.analysis.logs.scored import LogFormat, Scored, beginning, items, record
 from coupled_arena.core.errors import ScoreError
 from coupled_arena.core.files import whole
+from coupled_arena.core.tables import first_object, read_rows
 
 _ERROR = 2  # why a result failed: the provider has not answered
 _LABEL = 80  # characters of a prompt that name a model
 _OWN = "_conversation"
+_LINE = {"promptIdx", "testIdx", "provider", "score"}
 _TEST = ("assert", "assertScoringFunction", "options", "threshold")
 
 
 def _recognise(path: Path) -> bool:
     head = beginning(path)
     summary = '{"version":' in head and '"timestamp":' in head
-    return head.startswith('{"evalId":') or (
+    whole_file = head.startswith('{"evalId":') or (
         summary and ('"prompts":[' in head or '"results":[' in head) and '"eval":{' not in head
     )
+    return whole_file or _has_lines(path)
+
+
+def _has_lines(path: Path) -> bool:
+    return set(first_object(path)) >= _LINE
 
 
 def _read(path: Path, name: str) -> Iterator[Scored]:
@@ -31,20 +41,14 @@ def _read(path: Path, name: str) -> Iterator[Scored]:
 
     Results of one column on equal tests are repetitions, as ``--repeat`` makes them.
     """
-    try:
-        read = json.loads(whole(path))
-    except (OSError, ValueError, RecursionError) as error:
-        raise ScoreError(f"{name} cannot be read: {error}.") from error
-    summary = record(read).get("results", read)
-    results = items(summary) or items(record(summary).get("results"))
-    if not results:
+    rows = [record(row) for row in _results(path, name)]
+    if not rows:
         raise ScoreError(f"{name} has no results.")
-    for number, row in enumerate(map(record, results), start=1):
+    for number, row in enumerate(rows, start=1):
         if "score" not in row:
             raise ScoreError(f"{name}, result {number} has no score.")
         if not _provider(row):
             raise ScoreError(f"{name}, result {number} names no provider.")
-    rows = [record(row) for row in results]
     metrics = dict.fromkeys(metric for row in rows for metric in _scores(row))
     models, tests = _models(rows), _tests(rows)
     for number, row in enumerate(rows, start=1):
@@ -56,6 +60,17 @@ def _read(path: Path, name: str) -> Iterator[Scored]:
             document=_asked(row),
             reply=_reply(row),
         )
+
+
+def _results(path: Path, name: str) -> Sequence[Any]:
+    if _has_lines(path):
+        return [row.values for row in read_rows(path, ScoreError, name=name)]
+    try:
+        read = json.loads(whole(path))
+    except (OSError, ValueError, RecursionError) as error:
+        raise ScoreError(f"{name} cannot be read: {error}.") from error
+    summary = record(read).get("results", read)
+    return items(summary) or items(record(summary).get("results"))
 
 
 _Column = tuple[str, str, Any]
@@ -135,4 +150,4 @@ def _scores(row: Mapping[str, Any]) -> dict[str, Any]:
     return dict.fromkeys(found) if failed else found
 
 
-FORMAT = LogFormat("promptfoo", "results of promptfoo (JSON)", _recognise, _read)
+FORMAT = LogFormat("promptfoo", "results of promptfoo (JSON or JSON lines)", _recognise, _read)

@@ -15,6 +15,7 @@ from typing import Any
 from coupled_arena.analysis.logs.scored import Scored
 from coupled_arena.core.errors import ScoreError
 
+_LONGEST = 200  # characters of a setting in a message
 _SHOWN = 40  # characters of a value that a note can hold; of longer ones it has the name
 
 
@@ -129,12 +130,33 @@ class Runs:
             before, where = self._known.setdefault(key, (value, answer.where))
             if before != value:
                 told = key[-1] in ("run", "filter")
-                runs = f": {before} there, {value} here" if told else ""
+                runs = f": {_otherwise(before, value)}" if told else ""
                 raise ScoreError(
                     f"{answer.where}: {what} than in {where}{runs}. Logs together must be of the "
                     "same prompts, and those of one model of the same settings; name models apart "
                     "as NAME=FOLDER."
                 )
+
+
+def _otherwise(before: str, value: str) -> str:
+    """Return what differs of two settings, which may be objects in JSON of any size."""
+    try:
+        one, other = json.loads(before), json.loads(value)
+    except ValueError:
+        one = other = None
+    if isinstance(one, dict) and isinstance(other, dict):
+        names = [name for name in {**one, **other} if one.get(name) != other.get(name)]
+        return ", ".join(f"{name} {_pair(one.get(name), other.get(name))}" for name in names)
+    return _pair(before, value)
+
+
+def _pair(before: Any, value: Any) -> str:
+    there, here = (each if isinstance(each, str) else json.dumps(each) for each in (before, value))
+    return f"{_short(there)} there, {_short(here)} here"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
 def _difference(name: str, values: Mapping[str, Any]) -> str:

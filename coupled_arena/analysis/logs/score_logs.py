@@ -23,7 +23,7 @@ from coupled_arena.analysis.logs import (
     promptfoo,
 )
 from coupled_arena.analysis.logs.run_checks import Copies, Runs
-from coupled_arena.analysis.logs.scored import LogFormat, Scored
+from coupled_arena.analysis.logs.scored import BrokenRunError, LogFormat, Scored
 from coupled_arena.analysis.risk.scores import RiskScores, check_models, scores_from_cells
 from coupled_arena.analysis.score_columns import is_missing, score_of
 from coupled_arena.core.errors import ScoreError
@@ -210,25 +210,36 @@ def _answers(
 ) -> Iterator[Scored]:
     """Yield the answers of a path, all as those of the model where one is named.
 
-    The models that are there are added to `there`, also those not among the ones to read.
+    The models that are there are added to `there`, also those not among the ones to read. In a
+    folder, runs that broke off are passed over, and noted: they may have been made again.
     """
     own: set[str] = set()
+    broken: BrokenRunError | None = None
     for file, format in logs:
         fresh = True
-        for answer in format.read(file, str(file)):
-            own.add(answer.model)
-            if model is not None and len(own) > 1:
-                raise ScoreError(
-                    f"{path} holds answers of {' and '.join(sorted(own))}: {model} can name one."
-                )
-            called = answer if model is None else replace(answer, model=model)
-            there[called.model] = None
-            if among and called.model not in among:
-                continue
-            if fresh and copies.holds(called, file):
-                break
-            fresh = False
-            yield called
+        try:
+            for answer in format.read(file, str(file)):
+                own.add(answer.model)
+                if model is not None and len(own) > 1:
+                    raise ScoreError(
+                        f"{path} holds answers of {' and '.join(sorted(own))}: {model} can name "
+                        "one."
+                    )
+                called = answer if model is None else replace(answer, model=model)
+                there[called.model] = None
+                if among and called.model not in among:
+                    continue
+                if fresh and copies.holds(called, file):
+                    break
+                fresh = False
+                yield called
+        except BrokenRunError as error:
+            if not path.is_dir():
+                raise
+            broken = error
+            copies.notes.append(f"Passed over: {error}")
+    if broken and not own:
+        raise broken
 
 
 def _logs(path: Path) -> list[tuple[Path, LogFormat]]:

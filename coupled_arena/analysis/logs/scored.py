@@ -7,6 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
+from coupled_arena.core.errors import ScoreError
+
+
+class BrokenRunError(ScoreError):
+    """A log is of a run that did not end well; in a folder its retry may lie beside it."""
+
 
 @dataclass(frozen=True)
 class Scored:

@@ -12,7 +12,7 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -198,7 +198,7 @@ def open_for_writing(db: Path, *, create: bool = True) -> Store:
 
 
 @contextmanager
-def open_to_fill(db: Path) -> Iterator[Store]:
+def open_to_fill(db: Path) -> Generator[Store]:
     """Open a database to bring rows into it; a new one that gets none is not left behind.
 
     Raises what `open_for_writing` raises.

@@ -201,8 +201,8 @@ class RelayedTurn(Running):
         """Take over how many turns begin before this one; None: it has begun."""
         self.ahead, self.begun = ahead, ahead is None
 
-    def end(self, ended: Ended) -> None:
-        """Take over how the turn ended."""
+    def take_over(self, ended: Ended) -> None:
+        """Take over how the turn ended; whoever waits for it is told by `done`."""
         self.begun, self.ahead = ended.begun, None
         self.most_rows, self.error = ended.most_rows, ended.error
         for line, (tokens, text, finish) in zip(self.lines, ended.lines, strict=False):
@@ -211,7 +211,6 @@ class RelayedTurn(Running):
             line.draw = draw
         if ended.lines:
             self.show(tuple(line.text for line in self.lines))
-        self.done.set()
 
     def fail(self, error: ArenaError) -> None:
         """End the turn; what has been said stays in sight."""
@@ -448,8 +447,9 @@ class EngineProcess:
             for number, ended in message.ended.items():
                 with self._gate:
                     running = self._runs.pop(number)
-                running.end(ended)
+                running.take_over(ended)
                 self.ended[running.how] += 1
+                running.done.set()
         elif isinstance(message, StepTimes):
             self.steps.join(message)
         elif isinstance(message, logging.LogRecord):
@@ -520,8 +520,8 @@ class EngineProcess:
             lost, self._runs = self._runs, {}
         self._failing = False
         for running in lost.values():
+            self.ended["failed"] += 1
             running.fail(ModelError(_(_LOST)))
-            self.ended[running.how] += 1
         return ready_since, len(lost)
 
 

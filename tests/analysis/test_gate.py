@@ -25,7 +25,8 @@ from coupled_arena.stats.gate.betting import Gate, Verdict
 from coupled_arena.stats.gate.fixed import Sample
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Selection
-from tests.analysis.test_logs import harness, inspect, inspected, sample
+from tests.analysis.test_inspect_logs import inspect, inspected
+from tests.analysis.test_logs import harness, sample
 from tests.batches import at_once
 from tests.installed import REPOSITORY
 from tests.store.conftest import make_battle, make_vote

@@ -191,7 +191,7 @@ def are_files(given: Any) -> TypeGuard[Files]:
         if not isinstance(each, str | Path):
             raise ArenaError(
                 f"This {type(given).__name__} holds no paths of files, but {type(each).__name__}: "
-                "make a table of rows or columns with pandas.DataFrame(...)."
+                "make one table with pandas.DataFrame(...), or of several with pandas.concat(...)."
             )
     return True
 

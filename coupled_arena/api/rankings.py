@@ -315,7 +315,6 @@ def _read_files(
     )
     from coupled_arena.analysis.risk.scores import risk_scores_from_frame
     from coupled_arena.core.tables import called, placed, read_frame
-    from coupled_arena.store.transfer.flat import is_flat
 
     if hold_logs(given):
         return scores_in(given, metrics)
@@ -326,8 +325,6 @@ def _read_files(
     if not isinstance(paths, Path) and len(paths) > 1 and lacks_votes(frame):
         return store_of_files(paths, columns, judge)  # each is in a form of its own
     if set(NEEDED) <= set(frame.columns):
-        if is_flat(frame.columns):  # its other rows say which pairs are no comparisons
-            frame = frame.loc[frame["counted"].astype(str).str.lower() == "true"]
         named = frame if frame.index.name == "where" else placed(frame, called(paths))
         return store_of_votes(named)
     if "model" in frame.columns:

@@ -47,6 +47,11 @@ def at_home(path: str | Path) -> Path:
     return Path(os.path.expanduser(path))  # noqa: PTH111 pathlib raises where there is no such home
 
 
+def is_there(path: Path) -> bool:
+    """Return whether there is such a file or folder; no path is too long to ask."""
+    return os.path.exists(path)  # noqa: PTH110 pathlib raises of a name that no file can have
+
+
 def whole(path: Path) -> bytes:
     """Return what stands in a file that people write.
 

@@ -38,7 +38,7 @@ from pydantic import (
 from coupled_arena.core.catalog import Catalog, first_problem, read_catalog
 from coupled_arena.core.choices import Coupling, Pairing
 from coupled_arena.core.errors import SettingsError
-from coupled_arena.core.files import at_home, is_text, read_toml
+from coupled_arena.core.files import at_home, is_text, is_there, read_toml
 from coupled_arena.core.guards import (
     AccessSettings,
     AnnotateSettings,
@@ -410,7 +410,8 @@ def load_settings(config: Path | None = None, **given: Any) -> Settings:
     environment = read_environment()
     named = config or environment.config
     values: dict[str, Any] = {}
-    path, file = at_home(named or ""), {}
+    file: dict[str, Any] = {}
+    path = at_home(named or "")
     if named:
         file = read_toml(path)
         values = {**_from_folder(file, path.parent), "base": path.absolute().parent}
@@ -429,7 +430,8 @@ def load_settings(config: Path | None = None, **given: Any) -> Settings:
     settings = settings.model_copy(
         update={"db": at_home(settings.db), "cache": at_home(settings.cache)}
     )
-    _refuse_left_behind(settings.db, file.get("db"), path)
+    if named:
+        _refuse_left_behind(settings.db, file.get("db"), path)
     return settings
 
 
@@ -445,7 +447,7 @@ def _from_folder(
         elif isinstance(value, str) and value:
             is_path = Path in (kind, *get_args(kind))
             # A benchmark may also be the name of a package, or a data set of the hub.
-            if is_path or (table is TaskSettings and (folder / at_home(value)).exists()):
+            if is_path or (table is TaskSettings and is_there(folder / at_home(value))):
                 found[name] = str(folder / at_home(value))
     return found
 
@@ -455,9 +457,9 @@ def _refuse_left_behind(db: Path, stated: object, config: Path) -> None:
 
     Another one would begin in silence, beside the settings.
     """
-    if not isinstance(stated, str) or db != config.parent / at_home(stated) or db.exists():
+    if not isinstance(stated, str) or db != config.parent / at_home(stated) or is_there(db):
         return
-    if (here := at_home(stated)).exists():
+    if is_there(here := at_home(stated)):
         raise SettingsError(
             f"{config}: db starts from the folder of this file: {db} does not exist, but "
             f"{here.absolute()} does. Move it, or write its whole path."

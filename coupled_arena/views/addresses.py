@@ -223,9 +223,11 @@ def read_address(query: str) -> Address:
 def unknown_parts(query: str) -> list[str]:
     """Return the names in a query string that say nothing of battles.
 
-    A page passes over them, for other programs put parts of their own into addresses.
+    A page passes over them, for other programs put parts of their own into addresses. Those of
+    Gradio, such as ``__theme``, are none.
     """
-    return sorted(_given(query).keys() - _NAMES.values() - _OPENED)
+    unknown = _given(query).keys() - _NAMES.values() - _OPENED
+    return sorted(name for name in unknown if not name.startswith("__"))
 
 
 def _choice(name: str, kind: type[E], given: Mapping[str, str]) -> E | None:

@@ -151,6 +151,17 @@ def test_epochs_of_inspect_are_reduced_as_its_log_says(inspect, tmp_path, writte
         assert "no values of its reducer 'max': the mean of epochs counts." in scores.notes[0]
 
 
+def test_epochs_that_are_reduced_otherwise_are_told(inspect, tmp_path):
+    for name, reducer, epochs in (("a", "max", 2), ("b", None, 3)):
+        log = inspected(name, "CICC")
+        log.eval.config.epochs_reducer, log.eval.config.epochs = reducer and [reducer], epochs
+        inspect(f"{name}.eval", log)
+    assert read_logs([tmp_path]).notes[-1] == (
+        'Besides the model, the runs differ in: epochs (2 for a, 3 for b); reducer ("max" for a, '
+        '"mean" for b).'
+    )
+
+
 def test_a_slash_in_a_sample_s_name_makes_no_task(inspect, tmp_path):
     for name in ("good", "poor"):
         log = inspected(name, ["C"] * 4)
@@ -245,6 +256,8 @@ def test_a_run_of_inspect_beside_its_retry_is_passed_over(inspect, tmp_path):
     with pytest.raises(ScoreError, match="has ended with 'error'"):
         read_logs([tmp_path])
     inspect("2.eval", inspected("a", ["I", "C"] * 2))
+    with pytest.raises(ScoreError, match=r"two models at least\. Passed over: .*1\.eval is of a"):
+        read_logs([tmp_path])
     inspect("3.eval", inspected("b", ["C", "I"] * 2))
     scores = read_logs([tmp_path])
     assert scores.models == ("a", "b")

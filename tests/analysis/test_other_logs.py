@@ -407,8 +407,10 @@ def test_results_of_promptfoo_in_lines(tmp_path):
         for test in range(3)
         for provider, score in (("openai:a", 1.0), ("openai:b", test / 4))
     ]
-    (tmp_path / "results.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    assert means(read_logs([tmp_path])) == {"openai:a": 1.0, "openai:b": 0.25}
+    for more in ({}, {"testIdx": None}):
+        written = [json.dumps(row | more) + "\n" for row in rows]
+        (tmp_path / "results.jsonl").write_text("".join(written))
+        assert means(read_logs([tmp_path])) == {"openai:a": 1.0, "openai:b": 0.25}
 
 
 def test_repeated_tests_of_promptfoo_are_one_prompt(tmp_path):

@@ -198,8 +198,8 @@ def test_the_first_of_many_wrong_rows_is_named(votes):
         (None, {"source": "ppr"}, "'ppr' needs verdicts: a column verdict .* rows here are votes"),
         (None, {"source": "crowd"}, "`source` is one of human, judge, ppr"),
         (7, {}, "votes is a pandas DataFrame"),
-        ([{"model_a": "x"}], {}, "holds no paths of files, but dict: make a table"),
-        ({"model_a": ["x"]}, {}, "holds no paths of files, but list: make a table"),
+        ([{"model_a": "x"}], {}, "holds no paths of files, but dict: make one table"),
+        ({"model_a": ["x"]}, {}, "holds no paths of files, but list: make one table"),
         ("votes.csv", {}, "votes.csv cannot be read as a CSV file: No such file"),
         (None, {"metric": "f1"}, "`metric` is about scores: leave it out with votes"),
         (None, {"alpha": "0.1"}, "`alpha` is an error level between 0 and 1"),
@@ -329,6 +329,13 @@ def test_a_flat_table_in_a_file_counts_as_its_store_does(database, tmp_path, for
     columns = ["model", "win_rate", "wins"]
     ranked = [ca.rank(each).to_frame()[columns] for each in (file, ca.open(database).comparisons())]
     pd.testing.assert_frame_equal(*ranked, atol=1e-12)
+    read = pd.read_csv(file) if format == "flat-csv" else pd.read_parquet(file)
+    pd.testing.assert_frame_equal(ca.rank(read).to_frame()[columns], ranked[0], atol=1e-12)
+    other = tmp_path / "other.jsonl"
+    row = {"model_a": "p", "model_b": "q", "winner": "model_a"}
+    other.write_text("".join(json.dumps(row | {"question_id": n}) + "\n" for n in range(9)))
+    both = ca.rank([file, other]).to_frame()
+    assert set(both["model"]) == {*ranked[0]["model"], "p", "q"}
 
 
 def test_a_leaderboard_is_what_the_command_says(database, call):

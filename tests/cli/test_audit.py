@@ -193,6 +193,10 @@ def test_votes_alone_plan_a_separation(call, tmp_path):
         assert (code, err) == (0, "")
         assert said in out
         assert not any(word in out for word in ("judge", "verdict"))
+    made = json.loads(call(*asked, "--json")[1])
+    of_judges = ("verdicts", "verdicts_to_buy", "verdicts_per_vote", "votes", "cost", "tau")
+    assert {made[name] for name in of_judges} == {None}
+    assert made["votes_to_cast_alone"] >= 0
     code, _, err = call("plan", "a", "--db", db)
     assert (code, "let a judge judge" in err) == (1, True)
 

@@ -369,6 +369,16 @@ def test_an_interrupted_import_says_that_nothing_was_stored(call, tmp_path, monk
     assert db.exists()  # it was there before
 
 
+def test_a_link_to_a_database_stays_where_an_import_is_refused(call, tmp_path):
+    path, db = ranking_lines(tmp_path / "rows", ["what"]), tmp_path / "arena.duckdb"
+    db.symlink_to("volume.duckdb")
+    assert call("import", path, "--db", db)[0] == 1
+    assert db.is_symlink()
+    assert [each.name for each in tmp_path.iterdir() if "volume" in each.name] == []
+    assert call("import", ranking_lines(tmp_path / "rows", ["tie"]), "--db", db)[0] == 0
+    assert (tmp_path / "volume.duckdb").is_file()
+
+
 @pytest.mark.parametrize("terminal", [True, False])
 def test_a_slow_import_shows_its_steps_in_a_terminal_alone(call, tmp_path, monkeypatch, terminal):
     """What a script reads is the same on a slow machine."""

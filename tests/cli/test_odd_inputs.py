@@ -7,6 +7,7 @@ import pytest
 from benchmarks.odd_inputs import KINDS, give_all
 from coupled_arena.core.errors import SettingsError
 from coupled_arena.core.settings import Settings
+from coupled_arena.store.database import Store
 from coupled_arena.ui.waiting import listen
 
 
@@ -58,6 +59,13 @@ def test_an_address_is_not_half_obeyed(call, tmp_path, address, told):
     code, out, err = call("battles", address, "--db", tmp_path / "arena.duckdb")
     assert (code, out, err.count("\n")) == (1, "", 1)
     assert told in err
+
+
+def test_what_the_page_adds_to_an_address_is_passed_over(call, tmp_path):
+    db = tmp_path / "arena.duckdb"
+    Store.open(db).close()
+    code, _, err = call("battles", "?__theme=dark&tab=battles&mode=coupled", "--db", db)
+    assert (code, err) == (0, "")
 
 
 @pytest.mark.parametrize("host", ["é..é", "x..y", "x" * 300])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -60,11 +61,15 @@ def test_who_is_unlike_the_others(call, db):
         (None, None),
         ("2026-03-01", None),
         ("2026-03-01T12:00:07Z", 40),
+        ("2026-03-01T12:00:07.123Z", 40),
         (NOON.timestamp() + 7, 40),
     ],
-    ids=("none", "days", "a second", "a second as a number"),
+    ids=("none", "days", "a second", "a thousandth", "a second as a number"),
 )
-def test_imported_votes_without_times_have_no_pace(call, tmp_path, times, most):
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Kolkata"])
+def test_imported_votes_without_times_have_no_pace(call, tmp_path, monkeypatch, times, most, zone):
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
     rows = [
         {
             "question_id": f"{judge} {n}",
@@ -87,6 +92,8 @@ def test_imported_votes_without_times_have_no_pace(call, tmp_path, times, most):
     assert {row["median_seconds"] for row in answer["voters"]} == {None if most is None else 0.0}
     assert answer["bursts"] == []
     assert "nan" not in call("voters", "--db", db)[1].lower()
+    monkeypatch.undo()
+    time.tzset()
 
 
 def test_what_is_excluded_is_left_out(call, db, tmp_path):

@@ -195,6 +195,14 @@ def test_paths_of_the_command_line_and_environment_start_from_here(tmp_path, mon
     assert (found.db, found.judge.prompt) == (Path("here.duckdb"), Path("mine.toml"))
 
 
+def test_no_path_is_too_long(tmp_path):
+    """A name that no file can have is told where it is opened."""
+    long = "x" * 300
+    config = write(tmp_path, f'db = "{long}"\n[tasks]\nmmlu = "{long}"\n')
+    found = load_settings(config)
+    assert (found.db, found.tasks.mmlu) == (tmp_path / long, long)
+
+
 def test_a_link_to_a_file_stands_where_it_lies(tmp_path):
     """Kubernetes mounts settings as links into a folder that each change replaces."""
     (tmp_path / "of-today").mkdir()

@@ -18,7 +18,7 @@ import coupled_arena as ca
 from coupled_arena.core.errors import StoreError, VoteError
 from coupled_arena.store.transfer.foreign_rows import FORMS, ColumnMap
 from coupled_arena.store.transfer.importing import import_files
-from coupled_arena.store.transfer.vote_form import Ballot
+from coupled_arena.store.transfer.vote_form import Ballot, Said
 from tests.families import first_of
 from tests.store.foreign_files import (
     ARGILLA,
@@ -433,7 +433,7 @@ def reader(form, given):
     """Return what reads rows of a form, of all questions that they answer."""
     if not isinstance(form.read, Ballot):
         return form.read
-    return form.read.read(form.read.tally(enumerate(given), {}), {})
+    return form.read.read(form.read.tally(enumerate(given), Said({})), Said({}))
 
 
 def test_no_value_in_any_place_breaks_a_reader():

@@ -33,6 +33,7 @@ from coupled_arena.core.vote_columns import (
 from coupled_arena.store.database import Store
 from coupled_arena.store.transfer import importing
 from coupled_arena.store.transfer.comparison_rows import store_of_rows
+from coupled_arena.store.transfer.flat import is_flat
 from coupled_arena.store.transfer.foreign_rows import NEEDED, ColumnMap, form_of, in_other_case
 from coupled_arena.store.transfer.importing import import_files
 from coupled_arena.store.transfer.vote_formats import FORMATS
@@ -63,6 +64,9 @@ def store_of_votes(votes: pd.DataFrame) -> tuple[Store, tuple[str, ...]]:
     VoteError
         A column is missing, or a row says nothing that can be counted.
     """
+    if is_flat(votes.columns):  # its other rows say which pairs are no comparisons
+        counted = votes["counted"]
+        votes = votes.loc[counted.isna() | (counted.astype(str).str.lower() == "true")]
     given, pasted = _checked(votes)
     return store_of_rows(given[~pasted], VERDICT), tuple(
         importing.notes_of_repeated(int(pasted.sum()))

@@ -47,10 +47,11 @@ def _read(path: Path, name: str) -> Iterator[Scored]:
     run = log.eval
     generated = run.model_generate_config.model_dump(exclude_none=True)
     settings = {"model_args": run.model_args, "generate": generated, "task_args": run.task_args}
+    reducer, reduced = _reduced(log)
     conditions = {"task version": run.task_version, "task arguments": run.task_args}
+    conditions |= {"epochs": run.config.epochs or 1, "reducer": reducer}
     for scorer in run.scorers or ():
         conditions[f"options of {scorer.name}"] = scorer.options
-    reducer, reduced = _reduced(log)
     notes = tuple(_notes(log, name, reducer, known=bool(reduced)))
     for samples, scores in _answers(log, name, reduced):
         sample = samples[0]

@@ -114,7 +114,7 @@ def _test(row: Mapping[str, Any]) -> str:
 
 def _tests(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """Return what each test is called: its number, counted without repetitions."""
-    if any("testIdx" not in row for row in rows):
+    if any(not isinstance(row.get("testIdx"), int) for row in rows):
         return {_test(row): _asked(row) for row in rows}
     first: dict[str, int] = {}
     for row in rows:

@@ -6,7 +6,8 @@ The content of a file tells its tool. A file a tool knows how to read it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -87,39 +88,52 @@ def read_logs(
     names = models or [None] * len(paths)
     logs = [(path, _logs(path), name) for path, name in zip(paths, names, strict=True)]
     _check_once([file for _, files, _ in logs for file, _ in files])
-    copies, runs = Copies(), Runs()
+    copies = Copies()
     there: dict[str, None] = {}
     answers = chain.from_iterable(_answers(*each, among, copies, there) for each in logs)
-    first = next(answers, None)
-    if first is None:
+    with _telling(copies.notes):
+        runs = Runs()
+        first = next(answers, None)
+        if first is None:
+            check_models(among, list(there))
+            raise ScoreError(f"{', '.join(map(str, paths))}: there is no answer.")
+        chosen = tuple(metrics or _first_metric(first))
+        cells: _Cells = {}
+        empty: set[str] = set()
+        lower: set[str] = set()
+        tasks: dict[str, str] = {}
+        for answer in chain([first], answers):
+            runs.add(answer, chosen)
+            reply = cells.setdefault((answer.model, answer.prompt), {})
+            lower |= answer.lower_is_better & set(chosen)
+            tasks[answer.prompt] = answer.task
+            if not _add_scores(reply, answer, chosen):
+                empty.add(answer.prompt)
         check_models(among, list(there))
-        raise ScoreError(f"{', '.join(map(str, paths))}: there is no answer.")
-    chosen = tuple(metrics or _first_metric(first))
-    cells: _Cells = {}
-    empty: set[str] = set()
-    lower: set[str] = set()
-    tasks: dict[str, str] = {}
-    for answer in chain([first], answers):
-        runs.add(answer, chosen)
-        reply = cells.setdefault((answer.model, answer.prompt), {})
-        lower |= answer.lower_is_better & set(chosen)
-        tasks[answer.prompt] = answer.task
-        if not _add_scores(reply, answer, chosen):
-            empty.add(answer.prompt)
-    check_models(among, list(there))
-    whole = {reply: scores for reply, scores in cells.items() if reply[1] not in empty}
-    if gone := sorted({model for model, _ in cells} - {model for model, _ in whole}):
-        raise ScoreError(f"{gone[0]} has no prompt on which it has every score: leave it out.")
-    shared, alone = _shared(whole)
-    even, unequal = _evened(shared)
-    found = scores_from_cells(even, chosen, lower).noted(
-        *_left_out(len(empty), "a score is missing"),
-        *_left_out(alone, "some models lack them"),
-        *unequal,
-        *copies.notes,
-        *runs.notes(),
-    )
-    return replace(found, left_out=len(empty) + alone, tasks=tasks)
+        whole = {reply: scores for reply, scores in cells.items() if reply[1] not in empty}
+        if gone := sorted({model for model, _ in cells} - {model for model, _ in whole}):
+            raise ScoreError(f"{gone[0]} has no prompt on which it has every score: leave it out.")
+        shared, alone = _shared(whole)
+        even, unequal = _evened(shared)
+        found = scores_from_cells(even, chosen, lower).noted(
+            *_left_out(len(empty), "a score is missing"),
+            *_left_out(alone, "some models lack them"),
+            *unequal,
+            *copies.notes,
+            *runs.notes(),
+        )
+        return replace(found, left_out=len(empty) + alone, tasks=tasks)
+
+
+@contextmanager
+def _telling(passed: Sequence[str]) -> Generator[None]:
+    """Add to an error which runs were passed over: the cause may lie there."""
+    try:
+        yield
+    except ScoreError as error:
+        if not passed:
+            raise
+        raise ScoreError(" ".join([str(error), *passed])) from error
 
 
 def _add_scores(reply: dict[str, list[float]], answer: Scored, metrics: Sequence[str]) -> bool:

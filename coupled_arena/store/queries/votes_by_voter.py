@@ -14,7 +14,7 @@ from coupled_arena.core.errors import StoreError
 from coupled_arena.core.sql import Cursor
 from coupled_arena.store.database import Store
 from coupled_arena.store.queries.comparisons import Selection, condition_of, model_numbers
-from coupled_arena.store.tables.times import shown
+from coupled_arena.store.tables.times import shown, utc
 from coupled_arena.store.tables.votes import turned
 
 # Where one model answers twice in a battle its pairs cannot be told apart: they are left out.
@@ -184,16 +184,25 @@ with decided as (
         -- Of the order that the voter saw.
         sign(ranks[2] - ranks[1])::bigint
             * if({turned("1", "2")}, -1, 1) as side,
-        -- Several imported votes of one microsecond have the time of the import, and several of
-        -- one midnight are known by the day alone.
-        origin = 'import' and count(*) over (partition by cast_at) > 1 and (
-            cast_at <> date_trunc('second', cast_at) or cast_at = date_trunc('day', cast_at)
+        -- Imported votes of two people, or on two questions, in one microsecond have the time of
+        -- the import. Several of one midnight are known by the day alone.
+        origin = 'import' and if(
+            utc = date_trunc('day', utc),
+            count(*) over together > 1,
+            utc <> date_trunc('millisecond', utc) and (
+                min(voter) over together <> max(voter) over together
+                or min(question) over together <> max(question) over together
+            )
         ) as untimed
-    from counted_votes
+    from (select *, {utc("cast_at")} as utc from counted_votes)
     join battles using (battle)
+    left join (
+        select battle, concat_ws('/', prompt_id, prompt) as question from turns where turn = 0
+    ) using (battle)
     left join (select distinct battle, true as same from same_words where i = 1 and j = 2)
         using (battle)
     where source = 'human' and models[1] <> models[2] and same is null
+    window together as (partition by cast_at)
 ),
 reveal_counts as (
     select voter, revealed_at, max(nth) as told

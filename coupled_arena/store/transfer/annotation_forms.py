@@ -21,6 +21,7 @@ from coupled_arena.store.transfer.vote_form import (
     Numbered,
     Reader,
     Row,
+    Said,
     Tally,
     VoteForm,
     at,
@@ -86,10 +87,14 @@ class _Sheet:
 class _Shown:
     """What an annotator was shown: two names, and the fields of their answers."""
 
-    def __init__(self, data: Row, words: Mapping[str, str]) -> None:
-        self._data, self._words = data, words
+    def __init__(self, row: Row, data: Row, said: Said) -> None:
+        self._data, self._words = data, said.words
         found = (pair for pair in _MODELS if all(text_of(data.get(name)) for name in pair))
-        self._models = next(found, ())
+        named = [data[name] for name in next(found, ())]
+        if any(said.sides):
+            told = [at(row, path) if path else None for path in said.sides]
+            named = [each or name for each, name in zip(told, named or ("", ""), strict=True)]
+        self._models = named if all(map(text_of, named)) else []
         self._fields = next((pair for pair in _TEXTS if set(pair) <= data.keys()), ())
 
     def row(self) -> Row:
@@ -105,14 +110,14 @@ class _Shown:
             raise ValueError(f"nothing names the two models; its data are {', '.join(data)}")
         first, second = self._fields or ("", "")
         return {
-            "model_a": data[self._models[0]],
-            "model_b": data[self._models[1]],
+            "model_a": self._models[0],
+            "model_b": self._models[1],
             "prompt": first_of(data, *PROMPTS),
             "response_a": data.get(first),
             "response_b": data.get(second),
         }
 
-    def winner(self, answers: list[_Answer]) -> str:
+    def winner(self, answers: list[_Answer], tallies: Mapping[str, Tally]) -> str:
         """Return who won by one person's answers, or their words where nobody knows these.
 
         Raises
@@ -122,13 +127,23 @@ class _Shown:
         """
         given = [answer for answer in answers if answer.pairwise] or answers
         said = ", ".join(text_of(answer.value) for answer in given)
-        found = {meant for answer in given if (meant := self.meaning(answer))}
+        meanings = (self.meaning(answer, ranks=tallies[answer.question].ranks) for answer in given)
+        found = {meant for meant in meanings if meant}
         if len(found) > 1:
             raise ValueError(f"winner {_short(said)} has more than one meaning")
         return found.pop() if found else said
 
-    def meaning(self, answer: _Answer) -> str | None:
+    def by_name(self, answer: _Answer) -> bool:
+        """Return whether an answer is the name of one of the two models."""
+        return self._named(text_of(answer.value)) is not None
+
+    def meaning(self, answer: _Answer, *, ranks: bool = True) -> str | None:
         """Return what an answer says of who won; None where it says nothing of that.
+
+        Parameters
+        ----------
+        ranks : bool
+            A list of words is an order.
 
         Raises
         ------
@@ -142,30 +157,41 @@ class _Shown:
         ranked = items(answer.value) or _listed(answer.value)
         if not ranked[1:]:
             return self._word(text_of(ranked[0] if ranked else answer.value))
-        ranks: dict[str | None, float | None] = {}
+        if not ranks and _words_of(answer):
+            return None
+        placed: dict[str | None, float | None] = {}
         for n, one in enumerate(ranked):
-            placed = record(one)
-            ranks[self._word(text_of(placed.get("value", one)))] = number(placed.get("rank", n))
-        first, second = (ranks.get(side) for side in _SIDES)
+            given = record(one)
+            placed[self._word(text_of(given.get("value", one)))] = number(given.get("rank", n))
+        first, second = (placed.get(side) for side in _SIDES)
         if first is None or second is None:
             return None
         return "tie" if first == second else "model_a" if first < second else "model_b"
+
+    def _named(self, word: str) -> str | None:
+        names = [text_of(name) for name in self._models]
+        return _side(word, names, str) or _side(word, names, str.lower)
 
     def _word(self, word: str) -> str | None:
         if len(word) > _LONGEST:
             return None
         if word.lower() in self._words:
             return self._words[word.lower()]
-        names = [text_of(self._data.get(name)) for name in self._models]
         meanings = {
             WORDS.get(word.lower()),
-            _side(word, names, str) or _side(word, names, str.lower),
+            self._named(word),
             _side(word, self._fields, _plain),
             _meant(word),
         } - {None}
         if len(meanings) > 1:
             raise ValueError(f"winner {_short(word)} {TWO_MEANINGS}")
         return next(iter(meanings), None)
+
+
+def _words_of(answer: _Answer) -> list[str]:
+    """Return an answer that is a list of words."""
+    given = items(answer.value)
+    return [text_of(one) for one in given] if not any(map(record, given)) else []
 
 
 def _side(word: str, names: Collection[str], read: Callable[[str], str]) -> str | None:
@@ -201,24 +227,25 @@ def _ballot(
                     found.setdefault(answer.question, []).append(answer)
             yield sheet, found
 
-    def tally(rows: Iterable[Numbered], words: Mapping[str, str]) -> dict[str, Tally]:
+    def tally(rows: Iterable[Numbered], said: Said) -> dict[str, Tally]:
         found: dict[str, Tally] = {}
         for _, row in rows:
-            shown = _Shown(data(row), words)
+            shown = _Shown(row, data(row), said)
             for question, answers in chain(*(by.items() for _, by in answered(row))):
                 kind = Tally(pairwise=answers[0].pairwise, certain=answers[0].certain)
                 here = found.setdefault(question, kind)
                 _count(here, shown, answers)
         return found
 
-    def read(questions: Collection[str], words: Mapping[str, str]) -> Reader:
+    def read(questions: Mapping[str, Tally], said: Said) -> Reader:
         def rows(given: Iterable[Numbered]) -> Iterator[tuple[int, Row | str]]:
             for line, row in given:
-                shown = _Shown(data(row), words)
+                shown = _Shown(row, data(row), said)
                 for sheet, by in answered(row):
                     asked = list(chain(*(by.get(question, ()) for question in questions)))
                     if asked:
-                        yield line, _vote(shown, asked, sheet, first_of(row, *question_id))
+                        key = first_of(row, *question_id)
+                        yield line, _vote(shown, asked, questions, sheet, key)
 
         return rows
 
@@ -235,15 +262,23 @@ def _count(tally: Tally, shown: _Shown, answers: list[_Answer]) -> None:
     tally.answers += 1
     tally.known += meant != {None}
     tally.sides |= any(_meant(word) in _SIDES for word in meant if word)
+    tally.named += meant != {None} and all(map(shown.by_name, answers))
+    tally.lengths |= {len(words) for answer in answers if (words := _words_of(answer))}
 
 
-def _vote(shown: _Shown, answers: list[_Answer], sheet: _Sheet, question: Any) -> Row | str:
+def _vote(
+    shown: _Shown,
+    answers: list[_Answer],
+    questions: Mapping[str, Tally],
+    sheet: _Sheet,
+    key: Any,
+) -> Row | str:
     """Return a row, or the reason why there is none."""
     try:
-        found = {**shown.row(), "winner": shown.winner(answers)}
+        found = {**shown.row(), "winner": shown.winner(answers, questions)}
     except ValueError as error:
         return str(error)
-    return {**found, "question_id": question, "voter": sheet.voter, "timestamp": sheet.timestamp}
+    return {**found, "question_id": key, "voter": sheet.voter, "timestamp": sheet.timestamp}
 
 
 def _label_studio(row: Row) -> Iterator[_Sheet]:
@@ -341,30 +376,35 @@ def _langsmith(row: Row) -> Iterator[Row]:
     }
 
 
-def _tally_feedback(rows: Iterable[Numbered], _words: Mapping[str, str]) -> dict[str, Tally]:
+_PERSON = ("feedback_source.user_id", "feedback_source.type")
+
+
+def _tally_feedback(rows: Iterable[Numbered], _said: Said) -> dict[str, Tally]:
     """Return the keys of feedback; each group in which runs have scores for it is an answer."""
     found: dict[str, Tally] = {}
-    for (_, key), given in _groups(rows).items():
+    for (_, key, _), given in _groups(rows).items():
         tally = found.setdefault(key, Tally(sides=True))
         tally.answers += 1
         tally.known += len(given) > 1
     return found
 
 
-def _groups(rows: Iterable[Numbered]) -> dict[tuple[str, str], list[Numbered]]:
-    found: dict[tuple[str, str], list[Numbered]] = {}
+def _groups(rows: Iterable[Numbered]) -> dict[tuple[str, str, str], list[Numbered]]:
+    """Return the scores of a group for a key by one person, who may stand beside others in it."""
+    found: dict[tuple[str, str, str], list[Numbered]] = {}
     for line, row in rows:
         group = text_of(row.get("feedback_group_id"))
         if group and number(row.get("score")) is not None:
-            found.setdefault((group, text_of(row.get("key"))), []).append((line, row))
+            key = group, text_of(row.get("key")), text_of(first_of(row, *_PERSON))
+            found.setdefault(key, []).append((line, row))
     return found
 
 
-def _langsmith_feedback(keys: Collection[str], _words: Mapping[str, str]) -> Reader:
+def _langsmith_feedback(keys: Mapping[str, Tally], _said: Said) -> Reader:
     """Return what yields a vote for each two runs of a group of feedback: the higher score wins."""
 
     def rows(given: Iterable[Numbered]) -> Iterator[tuple[int, Row | str]]:
-        for (group, key), found in _groups(given).items():
+        for (group, key, _), found in _groups(given).items():
             if key not in keys or not found[1:]:
                 continue
             yield found[0][0], ""
@@ -383,7 +423,7 @@ def _scored(group: str, *pair: Row) -> Row:
         "model_a": first.get("session_id"),
         "model_b": second.get("session_id"),
         "winner": "tie" if not ahead else "model_a" if ahead > 0 else "model_b",
-        "voter": first_of(first, "feedback_source.user_id", "feedback_source.type"),
+        "voter": first_of(first, *_PERSON),
         "timestamp": first.get("created_at"),
     }
 
@@ -443,6 +483,8 @@ FORMS = (
         _ballot(lambda row: row, _label_studio_min, "id"),
         f"{_LABEL_STUDIO_VOTE} Name another column with --map winner=COLUMN.",
         also=tuple(_DATA),
+        caution="The left answer is taken for the first one. If toName has them in the other "
+        "order, export JSON.",
     ),
     VoteForm(
         "Argilla 2, records",

@@ -12,6 +12,7 @@ import json
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import duckdb
 
@@ -165,14 +166,21 @@ def load(
 
 
 def _check_rows(cursor: Cursor) -> None:
-    """Refuse a table that pandas has written by columns, or by its index: one object of objects."""
+    """Refuse a table that pandas has written by columns, or by its index.
+
+    It is one object of objects with the same keys.
+    """
     rows = cursor.execute("select row from file_rows where reason is null limit 2").fetchall()
     try:
         parts = list(json.loads(rows[0][0]).values()) if len(rows) == 1 else []
     except ValueError:  # DuckDB takes more for JSON
         return
-    if len(parts) > 1 and all(isinstance(part, dict) for part in parts):
+    if len(parts) > 1 and all(_keys(part) == _keys(parts[0]) is not None for part in parts):
         raise ValueError("it is a table by columns: write its rows, in pandas orient='records'")
+
+
+def _keys(part: object) -> Collection[str] | None:
+    return cast("dict[str, object]", part).keys() if isinstance(part, dict) else None
 
 
 def columns(cursor: Cursor) -> set[str]:

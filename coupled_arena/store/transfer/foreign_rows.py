@@ -23,6 +23,7 @@ from coupled_arena.store.transfer.vote_form import (
     Numbered,
     Reader,
     Row,
+    Said,
     Tally,
     VoteForm,
     at,
@@ -123,6 +124,16 @@ class ColumnMap:
         left = {ours: theirs for ours, theirs in self.columns.items() if ours != "winner"}
         return replace(self, columns=left)
 
+    def beside(self, other: ColumnMap) -> Self:
+        """Return the same with the columns of another one, where it names none."""
+        return replace(self, columns={**other.columns, **self.columns})
+
+    @property
+    def said(self) -> Said:
+        """What it says of a file in which people answer questions."""
+        first, second = (self.columns.get(side, "") for side in NEEDED[:2])
+        return Said(self.words, (first, second))
+
     @property
     def theirs(self) -> frozenset[str]:
         """The columns of the file that are named."""
@@ -154,15 +165,20 @@ def _bare(word: str) -> str:
     return re.sub(r"[.,]0+$", "", word).lower()
 
 
-def in_other_case(names: Iterable[str]) -> ColumnMap:
-    """Return which columns are ours but for case, blanks and hyphens; none unless votes need it."""
-    there = list(names)
+def in_other_case(names: Iterable[str], named: Collection[str] = ()) -> ColumnMap:
+    """Return which columns are ours but for case, blanks and hyphens; none unless votes need it.
+
+    Parameters
+    ----------
+    named : collection of str
+        Columns of ours for which somebody has named one.
+    """
+    there, needed = list(names), set(NEEDED) - set(named)
     alike = {re.sub(r"[\s_-]+", "_", name.strip().lower()): name for name in reversed(there)}
-    if set(NEEDED) <= set(there) or not set(NEEDED) <= alike.keys():
+    if needed <= set(there) or not needed <= alike.keys():
         return ColumnMap()
-    return ColumnMap(
-        {ours: alike[ours] for ours in read_names() if ours in alike and ours not in there}
-    )
+    ours = [each for each in read_names() if each in alike and each not in {*there, *named}]
+    return ColumnMap({each: alike[each] for each in ours})
 
 
 _UNREADABLE = "update file_rows set reason = 'not valid JSON' where rowid = ?"
@@ -199,8 +215,8 @@ class Rewritten:
         Columns of the file that somebody has named.
     asked : tuple of str
         Questions of the file that are the vote, where these have names of their own.
-    chosen : bool
-        Whether the file has other questions.
+    notes : tuple of str
+        How the file was read.
     """
 
     form: VoteForm | None = None
@@ -208,7 +224,7 @@ class Rewritten:
     silent: str = ""
     named: frozenset[str] = frozenset()
     asked: tuple[str, ...] = ()
-    chosen: bool = False
+    notes: tuple[str, ...] = ()
 
 
 def without_votes(path: Path, title: str, rows: int, vote: str, words: Mapping[str, int]) -> str:
@@ -234,12 +250,12 @@ def rewrite(cursor: Cursor, path: Path, columns: ColumnMap) -> Rewritten:
     beside = columns.without_winner if question in tallies else columns
     _check_named(path, head, beside, tallies)
     if beside.tells_winner or form is None:
-        columns = columns or in_other_case(name for row in head for name in row)
+        columns = columns.beside(in_other_case((n for row in head for n in row), columns.columns))
         if columns:
             _prepare(cursor, ((line, columns.applied(row)) for line, row in _rows(cursor)))
             _replace(cursor)
         return Rewritten(named=columns.theirs)
-    read, asked = _reader(path, form, columns.words, voted_on(tallies, question))
+    read, asked = _reader(path, form, columns, tallies)
     _prepare(cursor, _with_columns(read, _rows_of(cursor, form), beside))
     unvoted, rows = value_of(cursor, _UNVOTED), value_of(cursor, _READABLE)
     silent = ""
@@ -248,8 +264,12 @@ def rewrite(cursor: Cursor, path: Path, columns: ColumnMap) -> Rewritten:
         unvoted = rows
         silent = without_votes(path, form.title, rows, form.vote, dict(words.most_common()))
     _replace(cursor)
-    chosen = tallies.keys() > set(asked)
-    return Rewritten(form, unvoted, silent, beside.theirs, asked=tuple(asked), chosen=chosen)
+    told = ""
+    if asked and (tallies.keys() > asked.keys() or len(asked) > 1):
+        told = f"Votes are the answers to {' and '.join(asked)}."
+    caution = form.caution if any(each.pairwise for each in asked.values()) else ""
+    notes = tuple(filter(None, (f"Read as {form.title}.", told, caution)))
+    return Rewritten(form, unvoted, silent, beside.theirs, tuple(asked), notes)
 
 
 def _rows_of(cursor: Cursor, form: VoteForm) -> Iterator[Numbered]:
@@ -260,25 +280,25 @@ def _rows_of(cursor: Cursor, form: VoteForm) -> Iterator[Numbered]:
 
 def _tallies(cursor: Cursor, form: VoteForm | None, columns: ColumnMap) -> Mapping[str, Tally]:
     """Return how the questions of a file were answered that may be the vote, if it is such."""
-    named = columns.columns.keys() & set(NEEDED[:2])
-    if form is None or not isinstance(form.read, Ballot) or named:
+    if form is None or not isinstance(form.read, Ballot):
         return {}
-    return form.read.tally(_rows_of(cursor, form), columns.words)
+    return form.read.tally(_rows_of(cursor, form), columns.said)
 
 
 def _reader(
-    path: Path, form: VoteForm, words: Mapping[str, str], votes: tuple[list[str], list[str]]
-) -> tuple[Reader, Collection[str]]:
+    path: Path, form: VoteForm, columns: ColumnMap, tallies: Mapping[str, Tally]
+) -> tuple[Reader, Mapping[str, Tally]]:
     """Return what reads the rows of a form, and the questions that are the vote."""
     if not isinstance(form.read, Ballot):
-        return form.read, ()
-    asked, several = votes
+        return form.read, {}
+    asked, several = voted_on(tallies, columns.columns.get("winner", ""))
     if several:
         raise StoreError(
             f"{path} has several questions that could be the vote: {', '.join(several)}. "
             f"Choose one, as in --map winner={several[0]}."
         )
-    return form.read.read(asked, words), asked
+    questions = {name: tallies[name] for name in asked}
+    return form.read.read(questions, columns.said), questions
 
 
 def _with_columns(

@@ -269,9 +269,7 @@ def _read_votes(
     staged = staged_rows.read(cursor, path, file, wanted)
     unread = found.form.unread(there, found.asked) if found.form else staged.unread
     read.unread |= unread - found.named
-    read.titles += [f"Read as {found.form.title}."] if found.form else []
-    if found.chosen and found.asked:
-        read.titles.append(f"Votes are the answers to {' and '.join(found.asked)}.")
+    read.titles += found.notes
     read.unvoted += staged.unvoted
     if staged.unvoted and staged.unvoted == count(cursor):
         said = (staged.format.title, staged.unvoted, staged.format.vote)

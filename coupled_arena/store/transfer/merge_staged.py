@@ -105,7 +105,7 @@ select
                 || ' in this dataset already: use another --dataset'
         )
         when not own and {_BARE.format("staged.prompts[1]")}
-                <> {_BARE.format("coalesce(turns.prompt, told.prompts[1])")}
+                <> {_BARE.format("coalesce(turns.prompt, told.prompt)")}
             then 'its key is of another question in this dataset already: use another --dataset'
         when staged.mode <> shown.mode then 'its battle is ' || shown.mode || ' here'
         when staged.seed <> shown.seed then 'its battle has another seed here'
@@ -113,7 +113,12 @@ select
 from staged
 join shown using (battle)
 left join turns on not shown.fresh and turns.battle = staged.battle and turns.turn = 0
-left join (select n, prompts from staged) as told on shown.fresh and told.n = shown.text_row
+left join (
+    select battle, arg_min(prompts[1], n) as prompt
+    from staged
+    where prompts[1] <> ''
+    group by battle
+) as told on shown.fresh and told.battle = staged.battle
 where reason is not null
 """
 

@@ -203,17 +203,15 @@ def open_to_fill(db: Path) -> Generator[Store]:
 
     Raises what `open_for_writing` raises.
     """
-    is_new, is_empty = not db.exists(), False
-    try:
-        with open_for_writing(db) as store:
-            try:
-                yield store
-            finally:
-                with store.cursor() as cursor:
-                    is_empty = is_new and not count_rows(cursor)
-    finally:
-        if is_empty:
-            remove(db)
+    is_new = not db.exists()
+    with open_for_writing(db) as store:
+        try:
+            yield store
+        finally:
+            with store.cursor() as cursor:
+                if is_new and not count_rows(cursor):
+                    # While it is open nobody else has it. What a link leads to, not the link.
+                    remove(db.resolve())
 
 
 def open_for_reading(db: Path) -> tuple[Store, float | None]:

@@ -20,6 +20,7 @@ from coupled_arena.store.transfer.vote_formats import (
     FORMATS,
     IDENTICAL,
     MACROS,
+    OURS,
     VOTER,
     Reading,
     VoteFormat,
@@ -256,7 +257,7 @@ def read(cursor: Cursor, path: Path, file: int, wanted: ImportOptions) -> Staged
                 f"{path} holds verdicts of a judge ({format.title}): name it with --judge."
             )
         wanted = replace(wanted, judge=wanted.unnamed_judge)
-    reread(cursor, ("conversation_a", "conversation_b", *format.lists))
+    reread(cursor, ("conversation_a", "conversation_b", "judge", *format.lists))
     cursor.execute(conversations.LISTED)
     beside = [reading.beside for reading in format.readings if reading.beside]
     there = [name for name in beside if _any_has(cursor, name)]
@@ -315,7 +316,7 @@ def _there(reading: Reading, beside: list[str]) -> str:
 
 def _recognise(cursor: Cursor, path: Path, named: ColumnMap) -> VoteFormat:
     present = columns(cursor)
-    for format in FORMATS[-1:] if named.tells_winner else FORMATS:
+    for format in (OURS,) if named.tells_winner else FORMATS:
         if present.issuperset(format.columns):
             return format
     unread = "select line, reason from file_rows where reason is not null order by line limit 1"

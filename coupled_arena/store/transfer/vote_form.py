@@ -13,7 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 from coupled_arena.store.transfer.python_literals import read_literal
@@ -54,6 +54,11 @@ class Tally:
         It can have no other answers than the two sides.
     certain : bool
         It is a question, where other columns may be data.
+    named : int
+        Answers that say it by the name of a model, as data may, too.
+    lengths : set of int
+        Of answers that are lists of words. Those of a ranking have one length, while of several
+        labels people pick as many as they like, in no order.
     """
 
     answers: int = 0
@@ -61,11 +66,34 @@ class Tally:
     sides: bool = False
     pairwise: bool = False
     certain: bool = True
+    named: int = 0
+    lengths: set[int] = field(default_factory=set[int])
 
     @property
     def likely(self) -> bool:
         """Whether most answers say who won: a comment that does so now and then is no vote."""
         return 2 * self.known > self.answers
+
+    @property
+    def ranks(self) -> bool:
+        """Whether a list of words is an order."""
+        return len(self.lengths) < 2
+
+
+@dataclass(frozen=True)
+class Said:
+    """What somebody says of a file in which people answer questions.
+
+    Attributes
+    ----------
+    words : mapping
+        What words for the winner mean.
+    sides : tuple of str
+        The fields of a row with the names of the two models, as a form finds them if "".
+    """
+
+    words: Mapping[str, str]
+    sides: tuple[str, str] = ("", "")
 
 
 @dataclass(frozen=True)
@@ -75,13 +103,13 @@ class Ballot:
     Attributes
     ----------
     tally : callable
-        Takes numbered rows and what words for the winner mean, and returns the questions by name.
+        Takes numbered rows and what somebody says of them, and returns the questions by name.
     read : callable
-        Takes the questions that are the vote, and these words; returns what reads rows.
+        Takes the questions that are the vote, and the same; returns what reads rows.
     """
 
-    tally: Callable[[Iterable[Numbered], Mapping[str, str]], dict[str, Tally]]
-    read: Callable[[Collection[str], Mapping[str, str]], Reader]
+    tally: Callable[[Iterable[Numbered], Said], dict[str, Tally]]
+    read: Callable[[Mapping[str, Tally], Said], Reader]
 
 
 def voted_on(tallies: Mapping[str, Tally], wanted: str = "") -> tuple[list[str], list[str]]:
@@ -104,6 +132,9 @@ def voted_on(tallies: Mapping[str, Tally], wanted: str = "") -> tuple[list[str],
         return [], likely
     most = max(each.answers for each in asked.values())
     name = (likely or list(asked))[0]
+    others = [other for other, each in tallies.items() if other != name and not each.certain]
+    if not tallies[name].certain and tallies[name].named == tallies[name].known and others:
+        return [], [name, *others]  # the name of a model in each row may be data
     # A word for a side in one comment is no vote, where all answers to the question are unknown.
     if not asked.keys() - {name} or name in pairs or 2 * asked[name].known > most:
         return [name, *ties], []
@@ -136,6 +167,8 @@ class VoteForm:
         Columns that tell a file in which nobody voted, where it then lacks some of `needed`.
     also : tuple of str
         Further columns that are read.
+    caution : str
+        What is to be said of votes by a control for a side; "" for nothing.
     """
 
     title: str
@@ -145,6 +178,7 @@ class VoteForm:
     vote: str
     bare: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
+    caution: str = ""
 
     def tells(self, rows: Iterable[Row], *, voted: bool = True) -> bool:
         """Return whether one of some rows has all that tells this form, also if nobody voted."""

@@ -336,3 +336,5 @@ FORMATS = (
         said=("winner", VERDICT),
     ),
 )
+OURS = FORMATS[-1]
+"""The one with the columns of this program: of a file with a winner that somebody has named."""

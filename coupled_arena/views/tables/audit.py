@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
+from functools import partial
 from itertools import pairwise
 from operator import attrgetter
 from typing import Any
@@ -172,6 +173,17 @@ def _of(part: str, *columns: Column[VotePlan]) -> Iterator[Column[VotePlan]]:
         yield replace(column, value=attrgetter(f"{part}.{column.name}"))
 
 
+def _judged(*columns: Column[VotePlan]) -> Iterator[Column[VotePlan]]:
+    """Yield columns that are empty in a plan by votes alone."""
+    for column in columns:
+        read = column.value or attrgetter(column.name)
+        yield replace(column, value=partial(_if_judged, read))
+
+
+def _if_judged(read: Callable[[VotePlan], Any], plan: VotePlan) -> Any:
+    return read(plan) if plan.judge else None
+
+
 PLAN: tuple[Column[VotePlan], ...] = (
     Column("judge", str, "Name of the judge"),
     *_of("question", Column("model", str, "Model of the win rate")),
@@ -188,9 +200,11 @@ PLAN: tuple[Column[VotePlan], ...] = (
     ),
     Column("lead", float, "Difference of win rates that was planned for"),
     *_of("question", Column("alpha", float, "Error level")),
-    *_of(
-        "needs",
-        Column("verdicts_per_vote", float, "Verdicts on other comparisons for each vote"),
+    *_judged(
+        *_of(
+            "needs",
+            Column("verdicts_per_vote", float, "Verdicts on other comparisons for each vote"),
+        )
     ),
     *_of("question", Column("price", float, "Of one verdict")),
     Column("critical_value", float, "Cut-off, in standard deviations"),
@@ -199,17 +213,24 @@ PLAN: tuple[Column[VotePlan], ...] = (
     *_of(
         "needs",
         Column("votes_alone", int, "Votes needed without the judge, those there are included"),
-        Column("votes", int, "Votes needed with the judge, each with a verdict"),
-        Column("verdicts", int, "Verdicts needed, on those comparisons and others"),
-        Column("tau", float, "Votes that one vote is then worth"),
-        Column("tau_max", float, "The same with unlimited verdicts"),
+    ),
+    *_judged(
+        *_of(
+            "needs",
+            Column("votes", int, "Votes needed with the judge, each with a verdict"),
+            Column("verdicts", int, "Verdicts needed, on those comparisons and others"),
+            Column("tau", float, "Votes that one vote is then worth"),
+            Column("tau_max", float, "The same with unlimited verdicts"),
+        )
     ),
     Column("votes_there", int, "Votes there are"),
     Column("verdicts_there", int, "Verdicts there are"),
     Column("votes_to_cast_alone", int, "Votes still needed without the judge"),
-    Column("votes_to_cast", int, "Votes still needed with the judge"),
-    Column("verdicts_to_buy", int, "Verdicts still needed"),
-    Column("cost", float, "Of these verdicts, in the currency of the price"),
+    *_judged(
+        Column("votes_to_cast", int, "Votes still needed with the judge"),
+        Column("verdicts_to_buy", int, "Verdicts still needed"),
+        Column("cost", float, "Of these verdicts, in the currency of the price"),
+    ),
     Column("people_to_ask", int, "More people without the judge; null where tastes do not show"),
     Column("votes_each", int, "Votes of each of these: as many as a person casts now, the median"),
     Column("same_people", bool, "Whether more votes of the same people can suffice"),

@@ -260,7 +260,9 @@ class Annotation:
         if before.drawn.repeat:
             due = max(0, found.due - 1), max(0, found.due_now - 1)
             return replace(found, repeated=found.repeated + 1, due=due[0], due_now=due[1])
-        return replace(found, yours=found.yours + 1, left=max(0, found.left - 1))
+        yours = found.yours + 1
+        voted = max(found.voted, min(found.battles, yours))  # others may have voted on it before
+        return replace(found, yours=yours, voted=voted, left=max(0, found.left - 1))
 
     def view(self, owner: str, round_id: str) -> RoundView:
         """Return what the voter may see of a round of theirs."""

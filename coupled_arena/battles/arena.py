@@ -247,9 +247,10 @@ class Arena:
                 raise VoteError(current.state.error)
             checked = check_ranks(ranks, len(current.state.battle.models), both_bad=both_bad)
             pending = current.state.pending
-            early = pending is not None and pending[1].begun and not pending[1].done.is_set()
+            running = pending is not None and pending[1].begun and not pending[1].done.is_set()
+            early = running or current.state.hurried
             seen = current.state.view().conversations
-            check_comparable(checked, seen, running=early)
+            check_comparable(checked, seen, running=running)
             self._settle(current)
             if current.state.reveal or current.state.error:
                 return current.revealed()

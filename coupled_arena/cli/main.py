@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
@@ -46,7 +47,7 @@ from coupled_arena.core.extras import require
 from coupled_arena.core.files import is_text, reason
 from coupled_arena.core.language import install
 from coupled_arena.core.logs import write_log_as
-from coupled_arena.core.process import termination_as_interrupt
+from coupled_arena.core.process import noted_interrupts, termination_as_interrupt
 from coupled_arena.core.settings import load_settings
 
 app = typer.Typer(
@@ -188,6 +189,9 @@ def commands(tree: Any) -> Iterator[Any]:
         yield from commands(command)
 
 
+_INTERRUPTED = 128 + signal.SIGINT  # as shells tell it
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit.
 
@@ -196,6 +200,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
     logging.getLogger("coupled_arena").setLevel(logging.INFO)
+    with noted_interrupts() as interrupts:
+        try:
+            _run(arguments)
+        except (Exception, KeyboardInterrupt, SystemExit) as end:
+            silent = not isinstance(end, SystemExit) or end.code == _INTERRUPTED
+            if not (interrupts and silent):
+                raise
+            typer.echo("Interrupted.", err=True)
+            sys.exit(_INTERRUPTED)
+
+
+def _run(arguments: Sequence[str] | None) -> None:
     try:
         given = sys.argv[1:] if arguments is None else arguments
         if odd := [each for each in given if not is_text(each)]:

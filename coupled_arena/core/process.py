@@ -27,6 +27,30 @@ def on_interrupt(act: Callable[[], None]) -> Iterator[None]:
 
 
 @contextmanager
+def noted_interrupts() -> Iterator[list[int]]:
+    """Yield a list to which every Ctrl-C is added before it interrupts.
+
+    A library in C may turn the interrupt into an error of its own.
+    """
+    noted: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        noted.append(number)
+        signal.default_int_handler(number, frame)
+
+    here = threading.current_thread() is threading.main_thread()
+    before = signal.getsignal(signal.SIGINT)
+    if not here or before is not signal.default_int_handler:
+        yield noted  # who has said what is to happen knows better
+        return
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield noted
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
 def termination_as_interrupt() -> Iterator[None]:
     """Let SIGTERM do what Ctrl-C does at the time; a container's first process would ignore it."""
     if threading.current_thread() is not threading.main_thread():

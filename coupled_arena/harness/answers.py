@@ -14,17 +14,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from coupled_arena.core.errors import SettingsError
+from pydantic import ValidationError
+
+from coupled_arena.core.catalog import first_problem
+from coupled_arena.core.errors import PromptError, SettingsError
 from coupled_arena.core.extras import require
 from coupled_arena.core.records import Finish, Sampler, Sampling
-from coupled_arena.core.settings import load_settings
+from coupled_arena.core.settings import SamplingSettings, load_settings
 
 COUPLINGS = (Sampler.GUMBEL.coupling, Sampler.BYTES.coupling)
 # What would change the law of an answer, and cannot be had here.
 UNKNOWN = (
     *("stop_seqs", "best_of", "frequency_penalty", "presence_penalty", "logit_bias"),
     *("logprobs", "top_logprobs", "prompt_logprobs", "response_schema"),
+    *("extra_body", "reasoning_effort", "reasoning_tokens"),
 )
+_SEEDS = 1 << 64
 
 
 @dataclass(frozen=True)
@@ -62,11 +67,13 @@ class Answers:
         "token", or "bytes" for models of different vocabularies: the same for both.
     at_once : int
         Answers that decode together.
+    unknown : Any
+        What a harness passes on besides, which is refused.
 
     Raises
     ------
     SettingsError
-        The catalog has no such model, or a setting is out of range.
+        The catalog has no such model, or a setting is unknown or out of range.
     ModelError
         Its weights cannot be had.
     """
@@ -80,9 +87,18 @@ class Answers:
         seed: int = 0,
         coupling: str = COUPLINGS[0],
         at_once: int = 16,
+        **unknown: Any,
     ) -> None:
+        if not name:
+            raise SettingsError("Name a model of the catalog: `coupled-arena models` lists them.")
+        if unknown:
+            known = "seed, coupling, preset, at_once"
+            raise SettingsError(f"Coupled models take {known}, and no {', '.join(unknown)}.")
         if coupling not in COUPLINGS:
             raise SettingsError(f"coupling is one of {', '.join(COUPLINGS)}, not {coupling!r}.")
+        if type(at_once) is not int or at_once < 1:
+            raise SettingsError(f"at_once is a whole number from 1, not {at_once!r}.")
+        _check_seed(seed)
         require("arena", "A model")
         settings = load_settings(Path(config) if config else None, preset=preset)
         from coupled_arena.generation.capacity import Capacity
@@ -129,19 +145,21 @@ class Answers:
         SettingsError
             It wants what cannot be had here.
         PromptError
-            The conversation is longer than the model's context.
+            The conversation is empty, or longer than the model's context.
         ModelError
             Decoding failed.
         """
         from coupled_arena.generation.running import Contender, Request, decoded
 
+        if not messages:
+            raise PromptError("There is no message to answer.")
         sampling = self._sampling_of(given)
-        seed = self._seed if given.get("seed") is None else given["seed"]
+        seed = _check_seed(self._seed if given.get("seed") is None else given["seed"])
         asked = sample, noise_seed(seed, messages, repetition, 0)
         noise = noise_seed(seed, messages, repetition, self._asked[asked])
         self._asked[asked] += 1
         ids = self._model.encode(list(map(dict, messages)))
-        begun = bool(messages) and messages[-1]["role"] == "assistant"
+        begun = messages[-1]["role"] == "assistant"
         request = Request((Contender(self._name, noise, ids),), sampling, begun=begun)
         (line,) = (await decoded(self._worker, request)).lines
         return Answer(line.text, len(ids), len(line.tokens), line.finish is Finish.STOP)
@@ -164,8 +182,17 @@ class Answers:
             for name in ("temperature", "top_k", "top_p", "max_tokens")
             if given.get(name) is not None
         }
-        sampling = load_settings(sampling=self._table | wanted).sampling.sampling()
+        try:
+            sampling = SamplingSettings(**(self._table | wanted)).sampling()
+        except ValidationError as error:
+            raise SettingsError(first_problem(error)) from None
         return replace(sampling, coupling=self._coupling)
+
+
+def _check_seed(seed: object) -> int:
+    if type(seed) is not int or not 0 <= seed < _SEEDS:
+        raise SettingsError(f"seed is a whole number from 0 to 2^64 - 1, not {seed!r}.")
+    return seed
 
 
 def noise_seed(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NoReturn
 
 # The harness registers its own models late, and only if no other one is there yet.
@@ -41,12 +42,12 @@ class CoupledLM(LM):
     max_batch_size, device : optional
         What the harness gives every model; the catalog has its own.
     others : Any
-        ``preset``, ``seed`` and ``coupling``, as `Answers` takes them.
+        ``preset``, ``seed``, ``coupling`` and ``at_once``, as `Answers` takes them.
     """
 
     def __init__(
         self,
-        model: str,
+        model: str = "",
         *,
         arena: str | None = None,
         batch_size: int | str | None = None,
@@ -59,7 +60,7 @@ class CoupledLM(LM):
         # The harness's default is 1, which would decode one answer after the other.
         together = int(batch_size or 1) if str(batch_size or 1).isdigit() else 1
         at_once = together if together > 1 else 16
-        self._answers = Answers(model, config=arena, at_once=at_once, **others)
+        self._answers = Answers(model, config=arena, **{"at_once": at_once, **others})
 
     def close(self) -> None:
         """Stop decoding."""
@@ -108,7 +109,8 @@ class CoupledLM(LM):
 
 def _messages(prompt: str) -> list[dict[str, str]]:
     if prompt.startswith(_MESSAGES):
-        return json.loads(prompt.removeprefix(_MESSAGES))
+        with suppress(ValueError):  # a prompt may begin with the same word
+            return json.loads(prompt.removeprefix(_MESSAGES))
     return [{"role": "user", "content": prompt}]
 
 
@@ -126,9 +128,11 @@ def _settings(wanted: Mapping[str, Any]) -> dict[str, Any]:
             f"Coupled models take no {' and no '.join(unknown)}: leave that out of --gen_kwargs."
         )
     sampled = wanted.get("do_sample", "temperature" in wanted)
+    if isinstance(sampled, str):
+        sampled = sampled.lower() == "true"
     found = {name: wanted[name] for name in ("top_k", "top_p", "seed") if name in wanted}
     found["temperature"] = wanted.get("temperature", 1.0) if sampled else 0.0
-    most = [wanted[name] for name in _OF_TOKENS if wanted.get(name)]
+    most = [wanted[name] for name in _OF_TOKENS if wanted.get(name) is not None]
     return found | {"max_tokens": int(most[0])} if most else found
 
 

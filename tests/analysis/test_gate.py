@@ -301,6 +301,21 @@ def test_more_answers_are_asked_for_only_where_there_are_none(answers, score, sa
     assert warning.endswith(said)
 
 
+@pytest.mark.parametrize(
+    ("coupled", "said"), [(True, "Shared noise saves"), (False, "could save up to")]
+)
+def test_answers_that_vary_together_are_told_whatever_the_table_says(coupled, said):
+    scores = drawn(np.random.default_rng(5), 300, 4, coupled=coupled)
+    rows = [
+        (model, f"p{n}", run, scores[n, run, place])
+        for place, model in enumerate(("base", "cand"))
+        for n in range(300)
+        for run in range(4)
+    ]
+    frame = pd.DataFrame(rows, columns=["model", "prompt", "run", "acc"])
+    assert said in str(ca.gate("base", "cand", frame))
+
+
 def test_the_worth_of_noise_needs_two_answers():
     assert noise_worth(Pair(np.arange(3), np.ones((3, 1, 2)), Scale())) is None
     assert noise_worth(Pair(np.arange(3), np.ones((3, 4, 2)), Scale())) is None

@@ -25,6 +25,7 @@ def inspected(model, values, **more):
             target="1",
             error=None,
             invalidation=None,
+            messages=[],
             output=SimpleNamespace(completion=f"It is {value}, says {model}."),
             scores={"match": SimpleNamespace(value=value), "other": SimpleNamespace(value=1)},
         )
@@ -44,6 +45,7 @@ def inspected(model, values, **more):
     )
     log = {"status": "success", "eval": run, "samples": samples, "reductions": None}
     log["invalidated"] = False
+    log["plan"] = SimpleNamespace(config=SimpleNamespace(model_dump=lambda **_: {}))
     return SimpleNamespace(**(log | more))
 
 
@@ -159,6 +161,20 @@ def test_epochs_that_are_reduced_otherwise_are_told(inspect, tmp_path):
     assert read_logs([tmp_path]).notes[-1] == (
         'Besides the model, the runs differ in: epochs (2 for a, 3 for b); reducer ("max" for a, '
         '"mean" for b).'
+    )
+
+
+def test_another_law_or_noise_is_told(inspect, tmp_path):
+    for name, heat, seed, system in (("a", 0.7, 7, "Be brief."), ("b", 1.5, 8, "")):
+        log = inspected(name, "CICC")
+        log.plan.config = SimpleNamespace(model_dump=lambda heat=heat, **_: {"temperature": heat})
+        log.eval.model_args = {"seed": seed}
+        for sample in log.samples:
+            sample.messages = [SimpleNamespace(role="system", text=system)]
+        inspect(f"{name}.eval", log)
+    assert read_logs([tmp_path]).notes == (
+        "Besides the model, the runs differ in: seed of coupled models (7 for a, 8 for b); "
+        'system message ("Be brief." for a, "" for b); temperature (0.7 for a, 1.5 for b).',
     )
 
 

@@ -167,6 +167,17 @@ def test_what_differs_between_runs_is_told_once(tmp_path):
     )
 
 
+def test_another_law_or_noise_of_lm_eval_is_told(tmp_path):
+    rows = [document(n, right) for n, right in enumerate([True, False, True])]
+    for name, heat, seed in (("a", 0.7, 7), ("b", 1.5, 8)):
+        config = {"model": "coupled", "model_args": f"model={name},seed={seed}"}
+        config["gen_kwargs"] = {"temperature": heat}
+        lines_run(tmp_path / name, rows, model_name=name, config=config)
+    (told,) = (note for note in read_logs([tmp_path]).notes if note.startswith("Besides"))
+    assert 'gen_kwargs ({"temperature": 0.7} for a, {"temperature": 1.5} for b)' in told
+    assert 'seed of coupled models ("7" for a, "8" for b)' in told
+
+
 def test_one_run_under_two_names_is_told(tmp_path):
     for model in "ab":
         lines_run(tmp_path / model, [document(n, 1, resps=[[f"It is {n}."]]) for n in (0, 1)])

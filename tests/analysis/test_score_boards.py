@@ -58,6 +58,9 @@ def test_a_win_rate_is_how_often_a_model_scores_higher(call, logs):
     assert board["warnings"] == []  # no votes are asked for, where none would tell
     assert {row["model"]: row["win_rate"] for row in board["models"]} == pytest.approx(wins)
     assert {row["judge_verdicts"] for row in board["models"]} == {2 * PROMPTS}
+    text = call("leaderboard", "--scores", logs)[1].splitlines()
+    shown = [line.split()[-1] for line in text if "%  " in line]
+    assert shown == [str(2 * PROMPTS)] * len(MODELS)
     frame = ca.rank(logs).to_frame().set_index("model")
     assert frame["win_rate"].to_dict() == pytest.approx(wins, abs=1e-12)
     two = {"one": logs / "red", "two": logs / "blue"}

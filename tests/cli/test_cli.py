@@ -379,6 +379,34 @@ def test_a_link_to_a_database_stays_where_an_import_is_refused(call, tmp_path):
     assert (tmp_path / "volume.duckdb").is_file()
 
 
+@pytest.mark.parametrize("error", [None, RuntimeError("Query interrupted"), ImportError("odd")])
+def test_an_interrupt_is_told_in_a_line_whatever_a_library_makes_of_it(monkeypatch, capfd, error):
+    def interrupted(**_):
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:
+            if error:
+                raise error from None
+            raise
+
+    monkeypatch.setattr(sys.modules[main.__module__], "_command", lambda: interrupted)
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(SystemExit) as ended:
+        main(["leaderboard"])
+    assert ended.value.code == 130
+    assert capfd.readouterr().err == "Interrupted.\n"
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_an_error_without_an_interrupt_is_no_interrupt(monkeypatch):
+    def broken(**_):
+        raise RuntimeError("odd")
+
+    monkeypatch.setattr(sys.modules[main.__module__], "_command", lambda: broken)
+    with pytest.raises(RuntimeError, match="odd"):
+        main(["leaderboard"])
+
+
 @pytest.mark.parametrize("terminal", [True, False])
 def test_a_slow_import_shows_its_steps_in_a_terminal_alone(call, tmp_path, monkeypatch, terminal):
     """What a script reads is the same on a slow machine."""

@@ -113,6 +113,33 @@ def test_more_is_refused(config):
         asyncio.run(answers.answer(long))
 
 
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"at_once": 0}, "at_once is a whole number from 1, not 0"),
+        ({"at_once": "x"}, "at_once is a whole number from 1, not 'x'"),
+        ({"seed": "abc"}, "seed is a whole number from 0 to 2"),
+        ({"seed": True}, "not True"),
+        ({"seed": 7.0}, r"not 7\.0"),
+        ({"seed": 1 << 64}, "not 18446744073709551616"),
+        ({"frob": 1}, "take seed, coupling, preset, at_once, and no frob"),
+        ({"name": ""}, "Name a model of the catalog"),
+    ],
+)
+def test_what_a_harness_passes_on_is_checked(config, given, told):
+    with pytest.raises(SettingsError, match=told):
+        Answers(**{"name": "red", "config": config, **given})
+
+
+def test_a_request_is_checked_too(config):
+    with closing(Answers("red", config=config)) as answers:
+        for given in ({"seed": "7"}, {"max_tokens": 0}, {"temperature": -1}):
+            with pytest.raises(SettingsError, match=r"seed|max_new_tokens|temperature"):
+                asyncio.run(answers.answer(ASKED, **given))
+        with pytest.raises(PromptError, match="no message to answer"):
+            asyncio.run(answers.answer([]))
+
+
 def test_the_seed_of_noise_is_as_documented():
     text = b'[7,1,0,[["user","Which way is up?"]]]'
     expected = int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")

@@ -72,6 +72,14 @@ def test_without_sampling_the_seed_does_not_matter(model):
     assert model("red").generate_until(requests) == model("red", seed=8).generate_until(requests)
 
 
+def test_odd_settings_of_the_harness_are_read_or_refused(model):
+    greedy = asked("Question?", max_gen_toks=5, until=[], do_sample="false", temperature=0.7)
+    assert model("red").generate_until([greedy]) == model("red", seed=8).generate_until([greedy])
+    with pytest.raises(ArenaError, match="max_new_tokens"):
+        model("red").generate_until([asked("Question?", max_gen_toks=0)])
+    assert model("red", at_once=4).generate_until([asked('messages:[{"role', **SAMPLED)])
+
+
 @pytest.mark.parametrize("name", ["loglikelihood", "loglikelihood_rolling"])
 def test_likelihoods_are_refused_with_the_task_s_name(model, name):
     with pytest.raises(ArenaError, match="questions asks for log-likelihoods"):

@@ -37,6 +37,11 @@ def test_no_name_turns_around_what_follows_it(sign):
         assert "a\N{REPLACEMENT CHARACTER}b" in text
 
 
+def test_what_is_not_known_is_a_dash():
+    assert "None" not in (written := str(table(["Model", "Score"], [["a", None]])))
+    assert '<td data-value="">\N{EN DASH}</td>' in written
+
+
 def test_right_to_left_words_stay_as_they_are():
     assert "מודל" in paragraph("מודל")
     assert "مدل" in shortened("مدل")

@@ -72,9 +72,24 @@ class _Run:
     def conditions(self) -> dict[str, Any]:
         """How the task was set, where the results say."""
         named = {name: record(self.results.get(key)) for name, key in _OF_TASK.items()}
-        return {name: of[self.task] for name, of in named.items() if self.task in of} | {
-            name: self.results[key] for name, key in _OF_RUN.items() if key in self.results
-        }
+        drawn = {"gen_kwargs": self.config["gen_kwargs"]} if "gen_kwargs" in self.config else {}
+        return (
+            {name: of[self.task] for name, of in named.items() if self.task in of}
+            | {name: self.results[key] for name, key in _OF_RUN.items() if key in self.results}
+            | (drawn | self._noise if self.config else {})
+        )
+
+    @property
+    def _noise(self) -> dict[str, Any]:
+        """What the model ``coupled`` was told of its noise."""
+        if self.config.get("model") != "coupled":
+            return {}
+        given = self.config.get("model_args") or ""
+        if isinstance(given, str):
+            pairs = (part.partition("=") for part in given.split(","))
+            given = {name: value for name, _, value in pairs}
+        told: Mapping[str, Any] = record(given)
+        return {f"{name} of coupled models": str(told.get(name)) for name in ("seed", "coupling")}
 
     def is_likelihood(self, metric: str) -> bool:
         """Return whether samples have the log-likelihood under the name of a metric."""

@@ -18,6 +18,8 @@ from coupled_arena.core.extras import require
 
 _GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 _WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
+_LAW = ("temperature", "top_p", "top_k", "max_tokens", "seed", "system_message")
+_NOISE = ("seed", "coupling")  # of the provider `coupled`
 _PARTS = ("_journal/start.json", "header.json")
 
 
@@ -45,11 +47,14 @@ def _read(path: Path, name: str) -> Iterator[Scored]:
     if not log.samples:
         raise ScoreError(f"{name} has no samples.")
     run = log.eval
-    generated = run.model_generate_config.model_dump(exclude_none=True)
+    each = (run.model_generate_config, log.plan.config)  # of the model, and of task and command
+    generated = {k: v for config in each for k, v in config.model_dump(exclude_none=True).items()}
     settings = {"model_args": run.model_args, "generate": generated, "task_args": run.task_args}
     reducer, reduced = _reduced(log)
     conditions = {"task version": run.task_version, "task arguments": run.task_args}
     conditions |= {"epochs": run.config.epochs or 1, "reducer": reducer}
+    conditions |= {name: generated.get(name) for name in _LAW}
+    conditions |= {f"{name} of coupled models": run.model_args.get(name) for name in _NOISE}
     for scorer in run.scorers or ():
         conditions[f"options of {scorer.name}"] = scorer.options
     notes = tuple(_notes(log, name, reducer, known=bool(reduced)))
@@ -64,11 +69,17 @@ def _read(path: Path, name: str) -> Iterator[Scored]:
             settings=json.dumps(settings, sort_keys=True, default=str),
             task=run.task,
             notes=notes,
-            conditions=conditions,
+            conditions=conditions | {"system message": _system(sample)},
             reply="\n".join(each.output.completion for each in samples),
             # Inspect makes the ids of old logs from what two models may share.
             run=f"{run.eval_id} of {run.model}",
         )
+
+
+def _system(sample: Any) -> str:
+    """Return what a solver has put before the input, too."""
+    said = (message for message in sample.messages or () if message.role == "system")
+    return "\n".join(message.text for message in said)
 
 
 def _where(name: str, sample: Any) -> str:

@@ -407,7 +407,10 @@ def _chosen(
     if len(known) < 2 or len(chosen) < 2 or (absent and not free):
         if not absent:
             raise ScoreError(
-                _("There must be replies of two models at least: choose other models or battles.")
+                _(
+                    "There must be replies of two models at least: choose other models or battles. "
+                    "A reply that was stopped does not count."
+                )
             )
         text = _(
             "There are models without any score by the metrics named: {models}. Choose other "

@@ -338,6 +338,14 @@ def board_text(board: Leaderboard, found: BradleyTerry | None = None) -> str:
     ]
     settings += ["judge_score", "flips"] if answer["judges"] else []
     shown = standings(board).without(*_FOR_PAGES)
+    if board.source is BoardSource.JUDGE:  # of people there may be none
+        columns = tuple(
+            replace(each, value=attrgetter("judge_verdicts"))
+            if each.name == "human_votes"
+            else each
+            for each in shown.columns
+        )
+        shown = replace(shown, columns=columns)
     lines = [answer["verdict"], shown.text()]
     lines.append(", ".join(f"{name} {answer[name]}" for name in settings))
     if len(answer["judges"]) > 1:

@@ -199,7 +199,8 @@ def coupling_words(found: GateReport) -> tuple[str, ...]:
 
 def _coupling(found: GateReport, candidate: CandidateGate) -> Iterator[str]:
     worth = candidate.worth
-    if worth is not None and found.coupled:
+    # In a repetition two scores vary together by shared noise alone, whatever the file says of it.
+    if worth is not None and (found.coupled or worth.low > 0):
         if worth.low > 0:
             text = _(
                 "Shared noise saves {saved:.0%} of the prompts for {model} ({low:.0%} to "

@@ -18,6 +18,7 @@ from coupled_arena.api.checks import (
     check_store,
     hold_logs,
     is_frame,
+    named_path,
     only_judge,
     paths_of,
     scores_in,
@@ -402,12 +403,15 @@ def _of_table(
 
 
 def _refuse_log(path: Path) -> None:
-    from coupled_arena.analysis.logs.score_logs import format_of
+    from coupled_arena.analysis.logs.score_logs import tool_of
 
-    if path.is_file() and (log := format_of(path)):
+    _name, path = named_path(path)
+    if path.exists() and (tool := tool_of(path)):
+        what = "holds logs" if path.is_dir() else "is a log"
         raise ScoreError(
-            f"{path} is a log of {log.title}, which does not say which answers were coupled and "
-            "which independent. Rank its models with the command risk."
+            f"{path} {what} of {tool}, which does not say which answers were coupled and which "
+            "independent. With several answers to a prompt, `gate --scores` says what shared noise "
+            "saves."
         )
 
 

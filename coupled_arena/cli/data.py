@@ -12,7 +12,7 @@ import typer
 
 from coupled_arena.api.checks import listed
 from coupled_arena.cli.shared import Config, Db, Json, show
-from coupled_arena.core.errors import ArenaError, UnknownFormError
+from coupled_arena.core.errors import ArenaError, StoreError, UnknownFormError
 from coupled_arena.core.settings import load_settings
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def import_(
             bar.advance(1 if begun else 0, step)
             begun.append(step)
 
-        with _all_or_nothing(), _told_of_logs():
+        with _all_or_nothing(), _told_of_logs(files):
             done = import_files(
                 store,
                 files,
@@ -138,25 +138,28 @@ def _files_in(paths: Sequence[Path]) -> list[Path]:
     """Return files as they are, and the files of the exports in folders."""
     from coupled_arena.store.transfer.export_tables import files_of
 
-    with _told_of_logs():
+    with _told_of_logs(paths):
         return [file for path in paths for file in (files_of(path) if path.is_dir() else [path])]
 
 
 @contextmanager
-def _told_of_logs() -> Iterator[None]:
+def _told_of_logs(files: Sequence[Path]) -> Iterator[None]:
     """Say where logs of another tool are read, if one is given that holds no votes."""
     try:
         yield
-    except UnknownFormError as error:
+    except StoreError as error:
         from coupled_arena.analysis.logs.score_logs import tool_of
 
-        if (tool := tool_of(error.path)) is None:
-            raise
-        what = "holds logs" if error.path.is_dir() else "is a log"
-        raise ArenaError(
-            f"{error.path} {what} of {tool}, with scores and no votes. Give it to `gate "
-            "--scores`, `leaderboard --scores` or `risk`."
-        ) from error
+        # Some logs are no rows at all: then the error is about their lines.
+        told = error.path if isinstance(error, UnknownFormError) else None
+        for path in [told] if told else [each for each in files if str(each) in str(error)]:
+            if tool := tool_of(path):
+                what = "holds logs" if path.is_dir() else "is a log"
+                raise ArenaError(
+                    f"{path} {what} of {tool}, with scores and no votes. Give it to `gate "
+                    "--scores`, `leaderboard --scores` or `risk`."
+                ) from error
+        raise
 
 
 @contextmanager

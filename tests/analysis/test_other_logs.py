@@ -181,8 +181,8 @@ def test_another_law_or_noise_of_lm_eval_is_told(tmp_path):
 def test_one_run_under_two_names_is_told(tmp_path):
     for model in "ab":
         lines_run(tmp_path / model, [document(n, 1, resps=[[f"It is {n}."]]) for n in (0, 1)])
-    told = "a and b gave the same replies to all 2 prompts: are they one run?"
-    assert read_logs([tmp_path]).notes == (told,)
+    (told,) = read_logs([tmp_path]).notes
+    assert told.startswith("a and b gave the same replies to all 2 prompts. Coupled models may; ")
     lines_run(tmp_path / "b", [document(n, n, resps=[["It is 0."]]) for n in (0, 1)])
     assert read_logs([tmp_path]).notes == ()
 

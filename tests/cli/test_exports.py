@@ -87,6 +87,12 @@ def test_logs_of_a_harness_are_no_votes(call, tmp_path):
         assert code == 1
         assert f"{path} {what} of lm-evaluation-harness, with scores and no votes." in err
         assert "`gate --scores`" in err
+    summary = {"evalId": "e", "results": {"version": 3, "timestamp": "t", "results": []}}
+    log = tmp_path / "results.json"
+    log.write_text(json.dumps(summary, indent=2))  # no rows at all
+    code, _, err = call("import", log, "--db", tmp_path / "new.duckdb")
+    assert code == 1
+    assert f"{log} is a log of promptfoo, with scores and no votes." in err
     other = tmp_path / "other.csv"
     other.write_text("a,b\n1,2\n")
     code, _, err = call("import", other, log, "--db", tmp_path / "new.duckdb")

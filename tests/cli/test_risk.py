@@ -265,6 +265,9 @@ def test_logs_of_other_tools_are_ranked(call, answer, tmp_path):
     code, _, err = call("coupling", "--scores", path)
     assert code == 1
     assert "is a log of lm-evaluation-harness, which does not say which answers were coupled" in err
+    for folder in (tmp_path / "b", f"B={tmp_path / 'b'}"):
+        code, _, err = call("coupling", "--scores", folder)
+        assert (code, "holds logs of lm-evaluation-harness, which does not say" in err) == (1, True)
 
 
 def test_logs_are_named_for_the_figures_of_the_paper_too(call, tmp_path):

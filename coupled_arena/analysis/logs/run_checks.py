@@ -106,8 +106,8 @@ class Runs:
             shared = here.keys() & there.keys()
             if len(shared) > 1 and all(here[prompt] == there[prompt] for prompt in shared):
                 found.append(
-                    f"{one} and {other} gave the same replies to all {len(shared):,} prompts: "
-                    "are they one run?"
+                    f"{one} and {other} gave the same replies to all {len(shared):,} prompts. "
+                    "Coupled models may; otherwise they are one run."
                 )
         return found
 

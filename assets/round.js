@@ -18,8 +18,8 @@ const answerCard = (el, view, number, text, index) => {
   if (view.reveal) head.push(el(`${key} name`, "strong", "name", view.reveal.models[index]));
   head.push(stateNode(el, key, view, turn, index));
   if (place && (view.size > 2 || view.reveal)) {
-    const words = vote?.both_bad ? say("bad") : say("place {place}", { place });
-    head.push(el(`${key} place`, "span", `place place-${place}`, words));
+    const [words, kind] = vote?.both_bad ? [say("bad"), "bad"] : [say("place {place}", { place }), place];
+    head.push(el(`${key} place`, "span", `place place-${kind}`, words));
   }
   const orders = view.size > 2 && !vote && !view.judging;
   if (orders && !place) head.push(pickButton(el, key, index));

@@ -247,10 +247,9 @@ class Arena:
                 raise VoteError(current.state.error)
             checked = check_ranks(ranks, len(current.state.battle.models), both_bad=both_bad)
             pending = current.state.pending
-            running = pending is not None and pending[1].begun and not pending[1].done.is_set()
-            early = running or current.state.hurried
+            early = pending is not None and pending[1].begun and not pending[1].done.is_set()
             seen = current.state.view().conversations
-            check_comparable(checked, seen, running=running)
+            check_comparable(checked, seen, running=early)
             self._settle(current)
             if current.state.reveal or current.state.error:
                 return current.revealed()

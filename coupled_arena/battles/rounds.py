@@ -179,7 +179,6 @@ class RoundState:
     judging: Asked | None = None
     unjudged: Asked | None = None  # what a judge was asked last and has not decided
     error: str | None = None
-    hurried: bool = False  # a vote that was undone has cut answers short
 
     @property
     def vote(self) -> str | None:

@@ -166,7 +166,7 @@ class Votes:
                 raise VoteError(_(NO_VOTE))
             self._withdraw(held.vote)
             self._release(current)
-            current.change(reasons=None, hurried=current.state.hurried or held.vote.early)
+            current.change(reasons=None)
 
     def explain(
         self, owner: str, vote: str, criteria: object, comment: object, rounds: Iterable[Round]

@@ -439,17 +439,7 @@ class EngineProcess:
 
     def _take_message(self, message: object) -> None:
         if isinstance(message, Report):
-            self._failing, self.speeds = message.failing, message.speeds or self.speeds
-            for number, gained in message.grown.items():
-                self._runs[number].grow(gained)
-            for number, ahead in message.places.items():
-                self._runs[number].move(ahead)
-            for number, ended in message.ended.items():
-                with self._gate:
-                    running = self._runs.pop(number)
-                running.take_over(ended)
-                self.ended[running.how] += 1
-                running.done.set()
+            self._take_report(message)
         elif isinstance(message, StepTimes):
             self.steps.join(message)
         elif isinstance(message, logging.LogRecord):
@@ -483,6 +473,19 @@ class EngineProcess:
                 self._stuck.clear()  # a mount may be back: too few are left without them
             else:
                 self._first.set_exception(message.error)
+
+    def _take_report(self, report: Report) -> None:
+        self._failing, self.speeds = report.failing, report.speeds or self.speeds
+        for number, gained in report.grown.items():
+            self._runs[number].grow(gained)
+        for number, ahead in report.places.items():
+            self._runs[number].move(ahead)
+        for number, ended in report.ended.items():
+            with self._gate:
+                running = self._runs.pop(number)
+            running.take_over(ended)
+            self.ended[running.how] += 1
+            running.done.set()
 
     def _note(self, record: logging.LogRecord) -> None:
         """Keep which model is being loaded, and which cannot be."""

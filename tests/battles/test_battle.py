@@ -126,21 +126,6 @@ def test_an_early_vote_stops_the_answers_and_is_recorded_as_early(make_arena, mo
     assert len({len(reply.tokens) for reply in replies}) == 1  # lockstep
 
 
-def test_a_vote_after_an_early_one_was_undone_is_early_too(make_arena, models, store):
-    endless(models)
-    arena = make_arena(max_new_tokens=900, undo_seconds=60)
-    round_id = arena.ask("eve", QUESTION)
-    while not all(arena.view("eve", round_id).turns[0].answers):
-        pass
-    assert arena.vote("eve", round_id, [1, 2]) is None
-    arena.undo("eve", round_id)
-    arena.vote("eve", round_id, [1, 1])
-    arena.confirm("eve", round_id)
-    told = arena.view("eve", round_id).reveal
-    assert (told.ranks, told.early) == ((1, 1), True)
-    assert {reply.finish for reply in store.battle(told.battle).replies} == {Finish.CANCELLED}
-
-
 def test_stop_keeps_the_round_open_for_a_vote(make_arena, models):
     endless(models)
     arena = make_arena(max_new_tokens=900, coupled_share=0.0)

@@ -390,12 +390,15 @@ def test_an_interrupt_is_told_in_a_line_whatever_a_library_makes_of_it(monkeypat
             raise
 
     monkeypatch.setattr(sys.modules[main.__module__], "_command", lambda: interrupted)
-    before = signal.getsignal(signal.SIGINT)
-    with pytest.raises(SystemExit) as ended:
-        main(["leaderboard"])
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background: ignored
+    try:
+        with pytest.raises(SystemExit) as ended:
+            main(["leaderboard"])
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert ended.value.code == 130
     assert capfd.readouterr().err == "Interrupted.\n"
-    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_an_error_without_an_interrupt_is_no_interrupt(monkeypatch):

@@ -279,7 +279,8 @@ VOTES = StoredTable(
         ranks           wholes!   Rank of each model, by place
         both_bad        flag      All answers are bad; all ranks are then 1
         source          source    `human`, or `identical`: equal answers, nobody was asked
-        early           flag      Cast before the answers had ended
+        early           flag      Cast while the answers still grew; `finish` of a reply tells
+                                  whether it was cut short
         cast_at         moment    When
         current         =flag     False where a later vote of the same voter supersedes it
         models          names?    @battles.models      The battle's, which `ranks` are about

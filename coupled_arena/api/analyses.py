@@ -403,15 +403,13 @@ def _of_table(
 
 
 def _refuse_log(path: Path) -> None:
-    from coupled_arena.analysis.logs.score_logs import tool_of
+    from coupled_arena.analysis.logs.score_logs import told_as_log
 
     _name, path = named_path(path)
-    if path.exists() and (tool := tool_of(path)):
-        what = "holds logs" if path.is_dir() else "is a log"
+    if log := told_as_log(path):
         raise ScoreError(
-            f"{path} {what} of {tool}, which does not say which answers were coupled and which "
-            "independent. With several answers to a prompt, `gate --scores` says what shared noise "
-            "saves."
+            f"{log}, which does not say which answers were coupled and which independent. With "
+            "several answers to a prompt, `gate --scores` says what shared noise saves."
         )
 
 

@@ -148,16 +148,15 @@ def _told_of_logs(files: Sequence[Path]) -> Iterator[None]:
     try:
         yield
     except StoreError as error:
-        from coupled_arena.analysis.logs.score_logs import tool_of
+        from coupled_arena.analysis.logs.score_logs import told_as_log
 
         # Some logs are no rows at all: then the error is about their lines.
         told = error.path if isinstance(error, UnknownFormError) else None
         for path in [told] if told else [each for each in files if str(each) in str(error)]:
-            if tool := tool_of(path):
-                what = "holds logs" if path.is_dir() else "is a log"
+            if log := told_as_log(path):
                 raise ArenaError(
-                    f"{path} {what} of {tool}, with scores and no votes. Give it to `gate "
-                    "--scores`, `leaderboard --scores` or `risk`."
+                    f"{log}, with scores and no votes. Give it to `gate --scores`, "
+                    "`leaderboard --scores` or `risk`."
                 ) from error
         raise
 

@@ -92,8 +92,10 @@ class Answers:
         if not name:
             raise SettingsError("Name a model of the catalog: `coupled-arena models` lists them.")
         if unknown:
-            known = "seed, coupling, preset, at_once"
-            raise SettingsError(f"Coupled models take {known}, and no {', '.join(unknown)}.")
+            known = (name for name in Answers.__init__.__kwdefaults__ or () if name != "config")
+            raise SettingsError(
+                f"Coupled models take {', '.join(known)}, and no {', '.join(unknown)}."
+            )
         if coupling not in COUPLINGS:
             raise SettingsError(f"coupling is one of {', '.join(COUPLINGS)}, not {coupling!r}.")
         if type(at_once) is not int or at_once < 1:

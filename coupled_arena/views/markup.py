@@ -154,14 +154,15 @@ def facts(pairs: Iterable[tuple[str, object]]) -> Markup:
     return Markup("<dl>{}</dl>").format(Markup("").join(inside))
 
 
-_UNKNOWN = "\N{EN DASH}"
+UNKNOWN = "\N{EN DASH}"
+"""What stands for a value that nobody knows."""
 
 
 def _cell(cell: object, tag: str, more: Markup) -> Markup:
     inside = cell.shown if isinstance(cell, Cell) else cell
     value = cell.value if isinstance(cell, Cell) else cell
     if value is None:
-        inside = _UNKNOWN if inside is None else inside
+        inside = UNKNOWN if inside is None else inside
         more += Markup(' data-value=""')
     elif isinstance(value, int | float):
         # Digits that change with the order of a sum are left out.

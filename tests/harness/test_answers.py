@@ -122,7 +122,7 @@ def test_more_is_refused(config):
         ({"seed": True}, "not True"),
         ({"seed": 7.0}, r"not 7\.0"),
         ({"seed": 1 << 64}, "not 18446744073709551616"),
-        ({"frob": 1}, "take seed, coupling, preset, at_once, and no frob"),
+        ({"frob": 1}, "take preset, seed, coupling, at_once, and no frob"),
         ({"name": ""}, "Name a model of the catalog"),
     ],
 )

@@ -6,8 +6,7 @@ The content of a file tells its tool. A file a tool knows how to read it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -50,11 +49,11 @@ def format_of(path: Path) -> LogFormat | None:
     return next((each for each in FORMATS if each.recognise(path)), None)
 
 
-def tool_of(path: Path) -> str | None:
-    """Return which tool has written a log, or a log in a folder; None where there is none."""
-    files = sorted(path.rglob("*")) if path.is_dir() else [path]
-    found = (format_of(file) for file in files if file.suffix in _ENDINGS)
-    return next((each.title for each in found if each), None)
+def told_as_log(path: Path) -> str | None:
+    """Return the beginning of a sentence on a log, or on a folder of logs; None where none is."""
+    files, what = ([path], "is a log") if not path.is_dir() else (path.rglob("*"), "holds logs")
+    found = (format_of(file) for file in sorted(files) if file.suffix in _ENDINGS)
+    return next((f"{path} {what} of {each.title}" for each in found if each), None)
 
 
 def read_logs(
@@ -91,49 +90,52 @@ def read_logs(
     copies = Copies()
     there: dict[str, None] = {}
     answers = chain.from_iterable(_answers(*each, among, copies, there) for each in logs)
-    with _telling(copies.notes):
-        runs = Runs()
-        first = next(answers, None)
-        if first is None:
-            check_models(among, list(there))
-            raise ScoreError(f"{', '.join(map(str, paths))}: there is no answer.")
-        chosen = tuple(metrics or _first_metric(first))
-        cells: _Cells = {}
-        empty: set[str] = set()
-        lower: set[str] = set()
-        tasks: dict[str, str] = {}
-        for answer in chain([first], answers):
-            runs.add(answer, chosen)
-            reply = cells.setdefault((answer.model, answer.prompt), {})
-            lower |= answer.lower_is_better & set(chosen)
-            tasks[answer.prompt] = answer.task
-            if not _add_scores(reply, answer, chosen):
-                empty.add(answer.prompt)
-        check_models(among, list(there))
-        whole = {reply: scores for reply, scores in cells.items() if reply[1] not in empty}
-        if gone := sorted({model for model, _ in cells} - {model for model, _ in whole}):
-            raise ScoreError(f"{gone[0]} has no prompt on which it has every score: leave it out.")
-        shared, alone = _shared(whole)
-        even, unequal = _evened(shared)
-        found = scores_from_cells(even, chosen, lower).noted(
-            *_left_out(len(empty), "a score is missing"),
-            *_left_out(alone, "some models lack them"),
-            *unequal,
-            *copies.notes,
-            *runs.notes(),
-        )
-        return replace(found, left_out=len(empty) + alone, tasks=tasks)
-
-
-@contextmanager
-def _telling(passed: Sequence[str]) -> Generator[None]:
-    """Add to an error which runs were passed over: the cause may lie there."""
     try:
-        yield
-    except ScoreError as error:
-        if not passed:
+        found = _joined(answers, metrics, among, there)
+    except ScoreError as error:  # the cause may lie in what was passed over
+        if not copies.notes:
             raise
-        raise ScoreError(" ".join([str(error), *passed])) from error
+        raise ScoreError(" ".join([str(error), *copies.notes])) from error
+    return found.noted(*copies.notes)
+
+
+def _joined(
+    answers: Iterator[Scored],
+    metrics: Sequence[str] | None,
+    among: Sequence[str],
+    there: Iterable[str],
+) -> RiskScores:
+    """Return answers as a table of scores; `there` has all models once the answers are read."""
+    runs = Runs()
+    first = next(answers, None)
+    if first is None:
+        check_models(among, list(there))
+        raise ScoreError("There is no answer in the logs.")
+    chosen = tuple(metrics or _first_metric(first))
+    cells: _Cells = {}
+    empty: set[str] = set()
+    lower: set[str] = set()
+    tasks: dict[str, str] = {}
+    for answer in chain([first], answers):
+        runs.add(answer, chosen)
+        reply = cells.setdefault((answer.model, answer.prompt), {})
+        lower |= answer.lower_is_better & set(chosen)
+        tasks[answer.prompt] = answer.task
+        if not _add_scores(reply, answer, chosen):
+            empty.add(answer.prompt)
+    check_models(among, list(there))
+    whole = {reply: scores for reply, scores in cells.items() if reply[1] not in empty}
+    if gone := sorted({model for model, _ in cells} - {model for model, _ in whole}):
+        raise ScoreError(f"{gone[0]} has no prompt on which it has every score: leave it out.")
+    shared, alone = _shared(whole)
+    even, unequal = _evened(shared)
+    found = scores_from_cells(even, chosen, lower).noted(
+        *_left_out(len(empty), "a score is missing"),
+        *_left_out(alone, "some models lack them"),
+        *unequal,
+        *runs.notes(),
+    )
+    return replace(found, left_out=len(empty) + alone, tasks=tasks)
 
 
 def _add_scores(reply: dict[str, list[float]], answer: Scored, metrics: Sequence[str]) -> bool:

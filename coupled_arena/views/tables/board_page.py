@@ -15,9 +15,9 @@ from coupled_arena.analysis.leaderboard.trend import Trend
 from coupled_arena.core.language import N_, _, ngettext
 from coupled_arena.views.inline_figures import Scale, interval_bar, over_time
 from coupled_arena.views.levels import interval_at, level
-from coupled_arena.views.markup import Cell, joined, listed, paragraph, table
+from coupled_arena.views.markup import UNKNOWN, Cell, joined, listed, paragraph, table
 from coupled_arena.views.tables.leaderboard import standings
-from coupled_arena.views.tables.table import UNKNOWN, Address, Column, span
+from coupled_arena.views.tables.table import Address, Column, span
 from coupled_arena.views.words.leaderboard import board_warnings
 from coupled_arena.views.words.names import rank_range
 from coupled_arena.views.words.verdict import board_advice

@@ -18,7 +18,7 @@ from coupled_arena.stats.coupling.modes import ModeComparison
 from coupled_arena.stats.ranking.bradley_terry import BradleyTerry, bradley_terry
 from coupled_arena.stats.ranking.fragility import Fragility
 from coupled_arena.stats.ranking.verdict_shift import DIFFERENT, ShiftTest
-from coupled_arena.views.markup import Cell, broken, link, table
+from coupled_arena.views.markup import UNKNOWN, Cell, broken, link, table
 from coupled_arena.views.tables.memory import memory_table
 from coupled_arena.views.tables.style import style_answer, style_text
 from coupled_arena.views.tables.table import LEVEL, Column, Table, plain, span, table_of
@@ -27,7 +27,6 @@ from coupled_arena.views.words.names import rank_range
 from coupled_arena.views.words.verdict import board_verdict
 
 _FOR_PAGES = ("judge_verdicts", "wins", "ties", "both_bad", "identical")  # too wide for terminals
-_DASH = "\N{EN DASH}"
 
 
 def standings(board: Leaderboard) -> Table[BoardRow]:
@@ -53,7 +52,7 @@ STANDINGS: tuple[Column[BoardRow], ...] = (
         "of their probability is added. From 0 to 1; a judge's correction may leave that range",
         _of_place("win_rate"),
         N_("Win rate"),
-        lambda row: number(row.place.likely_rate, ".1%") if row.place else _DASH,
+        lambda row: number(row.place.likely_rate, ".1%") if row.place else UNKNOWN,
         strong=True,
     ),
     Column("standard_error", float, "Of the win rate", _of_place("standard_error")),
@@ -63,7 +62,7 @@ STANDINGS: tuple[Column[BoardRow], ...] = (
         "Lower bound of the win rate's interval",
         _of_place("low"),
         LEVEL,
-        lambda row: span(row.place.low, row.place.high, ".1%") if row.place else _DASH,
+        lambda row: span(row.place.low, row.place.high, ".1%") if row.place else UNKNOWN,
         by="win_rate",
     ),
     Column("high", float, "Upper bound of the win rate's interval", _of_place("high")),
@@ -74,7 +73,7 @@ STANDINGS: tuple[Column[BoardRow], ...] = (
         "Best rank still possible, jointly for all models (marginal rank-sets: for each alone)",
         _of_place("rank_low"),
         N_("Rank"),
-        lambda row: rank_range(row.place) if row.place else _DASH,
+        lambda row: rank_range(row.place) if row.place else UNKNOWN,
         by="rank",
     ),
     Column("rank_high", int, "Worst rank still possible", _of_place("rank_high")),
@@ -193,7 +192,7 @@ def pair_table(board: Leaderboard, address: Callable[[str, str], str | None]) ->
 
     def cell(model: str, opponent: str, pair: HeadToHead) -> Cell:
         if not pair.comparisons:
-            return Cell(_DASH, None)
+            return Cell(UNKNOWN, None)
         won, to = broken(f"{pair.wins}/{pair.comparisons}"), address(model, opponent)
         return Cell(link(to, won) if to else won, pair.win_rate(board.estimates.method.tie_score))
 

@@ -7,8 +7,9 @@ from typing import Any
 from coupled_arena.analysis.leaderboard.memory import SizedModel, against_memory
 from coupled_arena.analysis.leaderboard.result import Leaderboard
 from coupled_arena.core.language import N_, _, number
+from coupled_arena.views.markup import UNKNOWN
 from coupled_arena.views.model_sizes import memory_words
-from coupled_arena.views.tables.table import LEVEL, UNKNOWN, Column, Table, span, table_of
+from coupled_arena.views.tables.table import LEVEL, Column, Table, span, table_of
 from coupled_arena.views.words.names import rank_range
 
 

@@ -17,7 +17,7 @@ from markupsafe import Markup, escape
 from coupled_arena.core.formulas import as_text, csv_writer
 from coupled_arena.core.language import N_, _, number
 from coupled_arena.views.levels import level
-from coupled_arena.views.markup import Cell, bold, broken, link, table, typeset
+from coupled_arena.views.markup import UNKNOWN, Cell, bold, broken, link, table, typeset
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,7 +37,6 @@ def plain(value: Any) -> Any:
 
 
 Row = TypeVar("Row")
-UNKNOWN = "\N{EN DASH}"
 Address = Callable[[Row, str], str | None]
 BETWEEN = " | "  # names that stand together
 LEVEL = N_("{level} interval")  # heading of an interval
